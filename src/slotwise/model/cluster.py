@@ -1,0 +1,152 @@
+"""The machines: nodes with slots, and the catalog of types they can be bought from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotwise.model.errors import ModelError
+
+
+@dataclass(frozen=True)
+class VmType:
+    """A kind of machine on offer. Each slot has one core and an even share of the memory."""
+
+    name: str
+    slots: int
+    memory_gb: float
+    price_per_hour: float = 0.0
+    speed: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_machine(self.name, self.slots, self.memory_gb, self.price_per_hour, self.speed)
+
+    @property
+    def slot_memory_gb(self) -> float:
+        return self.memory_gb / self.slots
+
+
+@dataclass(frozen=True)
+class Node:
+    """One machine. `speed` is how fast one of its cores is against the profiles' core (1.0)."""
+
+    name: str
+    slots: int
+    memory_gb: float
+    price_per_hour: float = 0.0
+    speed: float = 1.0
+    rack: str = "rack-1"
+    type: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_machine(self.name, self.slots, self.memory_gb, self.price_per_hour, self.speed)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A worker process with one core: slot `index` of `node`."""
+
+    node: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.node}/{self.index}"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Nodes in a fixed order; slots are numbered through, node by node.
+
+    `slot_memory_gb` is the reference slot: a demand of 1.0 memory means that much. Capacities are
+    in reference slots, so a slot of speed 2 has CPU capacity 2.
+
+    >>> two = Cluster((Node("a", 2, 7.0), Node("b", 1, 3.5)), slot_memory_gb=3.5)
+    >>> two.slots, list(two.slot_node), str(two.slot(2))
+    (3, [0, 0, 1], 'b/0')
+    """
+
+    nodes: tuple[Node, ...]
+    slot_memory_gb: float
+
+    def __post_init__(self) -> None:
+        if not self.nodes:
+            raise ModelError("the cluster has no nodes", ("cluster",))
+        seen = set()
+        for position, node in enumerate(self.nodes):
+            if node.name in seen:
+                raise ModelError(f"two nodes are called '{node.name}'", ("cluster", position))
+            seen.add(node.name)
+        _check_positive(self.slot_memory_gb, "slot_memory_gb", ("slot_memory_gb",))
+
+    @property
+    def slots(self) -> int:
+        return len(self.slot_node)
+
+    @cached_property
+    def slot_node(self) -> NDArray[np.int64]:
+        """Per slot, the position of its node."""
+        return np.repeat(np.arange(len(self.nodes)), [node.slots for node in self.nodes])
+
+    @cached_property
+    def first_slot(self) -> NDArray[np.int64]:
+        """Per node, its first slot; one more entry at the end, the number of slots."""
+        return np.concatenate(([0], np.cumsum([node.slots for node in self.nodes])))
+
+    @cached_property
+    def node_rack(self) -> NDArray[np.int64]:
+        """Per node, the position of its rack, in order of first appearance."""
+        racks: dict[str, int] = {}
+        return np.array([racks.setdefault(node.rack, len(racks)) for node in self.nodes])
+
+    @cached_property
+    def slot_cpu(self) -> NDArray[np.float64]:
+        """Per slot, its CPU in reference slots: the node's speed."""
+        return np.array([node.speed for node in self.nodes])[self.slot_node]
+
+    @cached_property
+    def slot_memory(self) -> NDArray[np.float64]:
+        """Per slot, its memory in reference slots."""
+        share = [node.memory_gb / node.slots / self.slot_memory_gb for node in self.nodes]
+        return np.array(share)[self.slot_node]
+
+    @property
+    def price_per_hour(self) -> float:
+        return math.fsum(node.price_per_hour for node in self.nodes)
+
+    def slot(self, position: int) -> Slot:
+        node = int(self.slot_node[position])
+        return Slot(self.nodes[node].name, position - int(self.first_slot[node]))
+
+    def first(self, slots: int) -> Cluster:
+        """The same cluster with only its first `slots` slots; what is cut keeps its memory."""
+        if slots >= self.slots:
+            return self
+        kept = []
+        for node in self.nodes:
+            taken = min(node.slots, slots)
+            if taken == 0:
+                break
+            memory = node.memory_gb * taken / node.slots
+            kept.append(replace(node, slots=taken, memory_gb=memory))
+            slots -= taken
+        return Cluster(tuple(kept), self.slot_memory_gb)
+
+
+def _check_machine(name: str, slots: int, memory_gb: float, price: float, speed: float) -> None:
+    if not name:
+        raise ModelError("a machine has an empty name")
+    if slots < 1:
+        raise ModelError(f"'{name}' has {slots} slots: write a whole number above 0")
+    _check_positive(memory_gb, f"memory_gb of '{name}'")
+    _check_positive(speed, f"speed of '{name}'")
+    if not (math.isfinite(price) and price >= 0):
+        raise ModelError(f"price_per_hour of '{name}' is {price}: write 0 or more")
+
+
+def _check_positive(value: float, what: str, path: tuple[str | int, ...] = ()) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise ModelError(f"{what} is {value}: write a number above 0", path)

@@ -1,0 +1,61 @@
+"""The answer: a Plan says how many threads, on which machines, and which thread where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slotwise.model.allocation import Allocation
+from slotwise.model.cluster import Cluster
+from slotwise.model.observation import Prediction
+from slotwise.model.pipeline import Pipeline
+from slotwise.model.placement import Placement
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A pipeline's allocation, cluster and placement at one rate, with the reasons for each."""
+
+    pipeline: Pipeline
+    rate: float
+    allocation: Allocation
+    cluster: Cluster
+    slots: int
+    """Slots the threads were placed in: what the allocation pays for, and `extra_slots`."""
+    extra_slots: int
+    """Slots added because the placer could not place in what the allocation pays for."""
+    placement: Placement
+    weights: Mapping[str, tuple[float, ...]]
+    """Per operator, the share of its input each thread should get so that slots fill evenly."""
+    predicted: Prediction | None = None
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def threads(self) -> dict[str, int]:
+        return {entry.operator: entry.threads for entry in self.allocation}
+
+    @property
+    def machines(self) -> int:
+        return len(self.cluster.nodes)
+
+    @property
+    def cost_per_hour(self) -> float:
+        return self.cluster.price_per_hour
+
+    def missed_goals(self) -> tuple[str, ...]:
+        """One sentence for each goal of the pipeline that the prediction does not meet."""
+        if self.predicted is None:
+            return ()
+        goals, predicted = self.pipeline.goals, self.predicted
+        missed = []
+        if goals.rate is not None and predicted.rate < goals.rate * (1 - 1e-9):
+            missed.append(
+                f"predicted rate {predicted.rate:,.1f}/s is below the goal of {goals.rate:,.1f}/s "
+                f"({predicted.bottleneck} is the bottleneck)"
+            )
+        if goals.latency_ms is not None and predicted.latency_ms > goals.latency_ms * (1 + 1e-9):
+            missed.append(
+                f"predicted latency {predicted.latency_ms:,.1f} ms is above the goal of "
+                f"{goals.latency_ms:,.1f} ms"
+            )
+        return tuple(missed)

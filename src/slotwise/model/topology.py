@@ -1,0 +1,264 @@
+"""The dataflow: operators, and the streams between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import rustworkx
+
+from slotwise.model.errors import ModelError
+
+OperatorKind = Literal["source", "operator", "sink"]
+GroupingKind = Literal[
+    "shuffle", "fields", "all", "global", "direct", "weighted", "local-or-shuffle"
+]
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """How a stream's tuples choose among the threads of its target.
+
+    `shuffle` sends every thread the same share; `fields` sends a key always to the same thread;
+    `all` sends every tuple to every thread; `global` sends all to thread 0; `direct` lets the
+    sender choose; `weighted` uses the plan's routing weights; `local-or-shuffle` prefers threads
+    in the sender's own slot.
+    """
+
+    kind: GroupingKind = "shuffle"
+    fields: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(GroupingKind):
+            known = ", ".join(get_args(GroupingKind))
+            raise ModelError(f"unknown grouping '{self.kind}': write one of {known}")
+        if self.kind == "fields" and not self.fields:
+            raise ModelError("grouping 'fields' needs a field: write {fields: NAME}")
+
+
+@dataclass(frozen=True)
+class Logic:
+    """What an operator computes, as the spec says it; planning never looks inside."""
+
+    expr: str | None = None
+    flat: bool = False
+    aggregate: tuple[tuple[str, str], ...] = ()
+    python: str | None = None
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One step of the dataflow, run by one or more threads.
+
+    A source emits at `share` times the topology's input rate.
+    """
+
+    name: str
+    kind: OperatorKind = "operator"
+    share: float = 1.0
+    logic: Logic = Logic()
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An edge: each tuple its source handles puts `selectivity` tuples on it.
+
+    `loop` marks an edge that leads back to an earlier operator.
+    """
+
+    source: str
+    target: str
+    selectivity: float = 1.0
+    grouping: Grouping = Grouping()
+    loop: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.source} → {self.target}"
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A checked dataflow: whatever can be built here can be planned.
+
+    `workers` is how many slots the topology asks for where the user fixes that (Storm's way).
+
+    >>> t = Topology("t", (Operator("a", "source"), Operator("b")), (Stream("a", "b"),))
+    >>> [operator.name for operator in t.in_order()]
+    ['a', 'b']
+    """
+
+    name: str
+    operators: tuple[Operator, ...]
+    streams: tuple[Stream, ...]
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_operators(self)
+        _check_streams(self)
+        _check_shape(self)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Operator name -> its position in `operators`."""
+        return {operator.name: position for position, operator in enumerate(self.operators)}
+
+    @cached_property
+    def edges(self) -> tuple[tuple[int, int], ...]:
+        """Each stream as (source position, target position)."""
+        return tuple((self.index[s.source], self.index[s.target]) for s in self.streams)
+
+    @cached_property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """Per operator, the positions of the streams that enter it."""
+        return self._streams_by(end=1)
+
+    @cached_property
+    def outputs(self) -> tuple[tuple[int, ...], ...]:
+        """Per operator, the positions of the streams that leave it."""
+        return self._streams_by(end=0)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Operator positions in topological order, loop streams left out; ties as declared."""
+        graph = _graph(self, with_loops=False)
+        order = rustworkx.lexicographical_topological_sort(graph, key=lambda node: f"{node:09d}")
+        return tuple(order)
+
+    @cached_property
+    def breadth_first_order(self) -> tuple[int, ...]:
+        """Operator positions level by level from the sources, each once."""
+        seen = dict.fromkeys(i for i, o in enumerate(self.operators) if o.kind == "source")
+        queue = list(seen)
+        for position in queue:
+            for stream in self.outputs[position]:
+                target = self.edges[stream][1]
+                if target not in seen:
+                    seen[target] = None
+                    queue.append(target)
+        return tuple(queue)
+
+    @property
+    def sources(self) -> tuple[Operator, ...]:
+        return tuple(o for o in self.operators if o.kind == "source")
+
+    @property
+    def has_loops(self) -> bool:
+        return any(s.loop for s in self.streams)
+
+    def in_order(self) -> Iterator[Operator]:
+        return (self.operators[position] for position in self.order)
+
+    def _streams_by(self, end: int) -> tuple[tuple[int, ...], ...]:
+        found: list[list[int]] = [[] for _ in self.operators]
+        for position, edge in enumerate(self.edges):
+            found[edge[end]].append(position)
+        return tuple(tuple(streams) for streams in found)
+
+
+def _graph(topology: Topology, with_loops: bool) -> rustworkx.PyDiGraph[int, int]:
+    graph: rustworkx.PyDiGraph[int, int] = rustworkx.PyDiGraph()
+    graph.add_nodes_from(range(len(topology.operators)))
+    graph.add_edges_from(
+        (source, target, position)
+        for position, (source, target) in enumerate(topology.edges)
+        if with_loops or not topology.streams[position].loop
+    )
+    return graph
+
+
+def _check_operators(topology: Topology) -> None:
+    where = ("topology", "operators")
+    if not topology.operators:
+        raise ModelError("the topology has no operators", where)
+    seen = set()
+    for operator in topology.operators:
+        here = (*where, operator.name)
+        if not operator.name:
+            raise ModelError("an operator has an empty name", here)
+        if operator.name in seen:
+            raise ModelError(f"two operators are called '{operator.name}'", here)
+        seen.add(operator.name)
+        if operator.kind not in get_args(OperatorKind):
+            kinds = ", ".join(get_args(OperatorKind))
+            raise ModelError(
+                f"operator '{operator.name}' has the unknown kind '{operator.kind}': "
+                f"write one of {kinds}",
+                (*here, "kind"),
+            )
+        if not (math.isfinite(operator.share) and operator.share > 0):
+            raise ModelError(
+                f"source '{operator.name}' has share {operator.share}: write a number above 0",
+                (*here, "share"),
+            )
+    if not topology.sources:
+        raise ModelError("the topology has no source: give one operator 'kind: source'", where)
+    if topology.workers is not None and topology.workers < 1:
+        raise ModelError(
+            f"workers is {topology.workers}: write a whole number above 0", ("topology", "workers")
+        )
+
+
+def _check_streams(topology: Topology) -> None:
+    names = [operator.name for operator in topology.operators]
+    kinds = {operator.name: operator.kind for operator in topology.operators}
+    seen = set()
+    for position, stream in enumerate(topology.streams):
+        here = ("topology", "streams", position)
+        for end, key in ((stream.source, "from"), (stream.target, "to")):
+            if end not in kinds:
+                raise ModelError(
+                    f"stream {stream} names the unknown operator '{end}': "
+                    f"there are {_listed(names)}",
+                    (*here, key),
+                )
+        if kinds[stream.target] == "source":
+            raise ModelError(
+                f"stream {stream} leads into the source '{stream.target}'", (*here, "to")
+            )
+        if kinds[stream.source] == "sink":
+            raise ModelError(f"stream {stream} leaves the sink '{stream.source}'", (*here, "from"))
+        if (stream.source, stream.target) in seen:
+            raise ModelError(
+                f"there are two streams {stream}: write one, with their selectivities added", here
+            )
+        seen.add((stream.source, stream.target))
+        if not (math.isfinite(stream.selectivity) and stream.selectivity > 0):
+            raise ModelError(
+                f"stream {stream} has selectivity {stream.selectivity}: write a number above 0",
+                (*here, "selectivity"),
+            )
+
+
+def _check_shape(topology: Topology) -> None:
+    graph = _graph(topology, with_loops=False)
+    if not rustworkx.is_directed_acyclic_graph(graph):
+        cycle = [edge[0] for edge in rustworkx.digraph_find_cycle(graph)]
+        names = [topology.operators[i].name for i in cycle]
+        last = topology.edges.index((cycle[-1], cycle[0]))
+        raise ModelError(
+            f"there is a cycle {' → '.join([*names, names[0]])}: "
+            f"mark the stream that leads back with 'loop: true'",
+            ("topology", "streams", last),
+        )
+    for position, stream in enumerate(topology.streams):
+        source, target = topology.edges[position]
+        if stream.loop and source != target and not rustworkx.has_path(graph, target, source):
+            raise ModelError(
+                f"stream {stream} is marked 'loop: true' but closes no loop: remove the mark",
+                ("topology", "streams", position, "loop"),
+            )
+    reached = set(topology.breadth_first_order)
+    for position, operator in enumerate(topology.operators):
+        if position not in reached:
+            raise ModelError(
+                f"operator '{operator.name}' is unreachable: no stream leads to it from a source",
+                ("topology", "operators", operator.name),
+            )
+
+
+def _listed(names: list[str], most: int = 8) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"

@@ -1,0 +1,115 @@
+"""Arrival rates of operators and streams: λ = λ_ext + Sᵀ λ, loops included.
+
+Sources emit at their share of the input rate; any other operator gets, per stream that enters
+it, the upstream operator's rate times the stream's selectivity. `all` grouping delivers every
+tuple to every thread, so there the target's thread count multiplies.
+
+Without loops one pass in topological order: O(operators + streams). With loops one sparse solve.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import rustworkx
+from numpy.typing import NDArray
+
+from slotwise.model import ModelError, Topology
+
+
+@dataclass(frozen=True)
+class ArrivalRates:
+    """Tuples/s, in the topology's order of operators and of streams."""
+
+    operators: NDArray[np.float64]
+    """Reaching each operator; for a source, what it emits."""
+    streams: NDArray[np.float64]
+    """Delivered on each stream, every copy counted."""
+    external: float
+    """Emitted by all sources together: DRS's λ0."""
+
+    def scaled(self, factor: float) -> ArrivalRates:
+        """The same topology at `factor` times the input rate: rates are linear in it."""
+        return ArrivalRates(self.operators * factor, self.streams * factor, self.external * factor)
+
+
+def arrival_rates(
+    topology: Topology, rate: float, threads: Sequence[int] | NDArray[np.int64] | None = None
+) -> ArrivalRates:
+    """Rates at `rate` input tuples/s; `threads` per operator matter for `all` grouping only.
+
+    Without `threads`, one thread each. Raises ModelError if a loop multiplies its tuples
+    (gain ≥ 1): no finite rate solves it.
+    """
+    if not (math.isfinite(rate) and rate > 0):
+        raise ModelError(f"the rate is {rate}: give a number above 0, in tuples per second")
+    factors = _stream_factors(topology, threads)
+    external = np.array([rate * o.share if o.kind == "source" else 0.0 for o in topology.operators])
+    if topology.has_loops:
+        _check_loop_gains(topology, factors)
+        operators = _solve(topology, factors, external)
+    else:
+        operators = external.copy()
+        for position in topology.order:
+            for stream in topology.inputs[position]:
+                operators[position] += operators[topology.edges[stream][0]] * factors[stream]
+    sending = np.array([source for source, _ in topology.edges], dtype=np.int64)
+    return ArrivalRates(operators, operators[sending] * factors, float(external.sum()))
+
+
+def _stream_factors(
+    topology: Topology, threads: Sequence[int] | NDArray[np.int64] | None
+) -> NDArray[np.float64]:
+    """Per stream, tuples delivered per tuple its source handles."""
+    copies = [
+        threads[target] if threads is not None and stream.grouping.kind == "all" else 1
+        for stream, (_, target) in zip(topology.streams, topology.edges, strict=True)
+    ]
+    return np.array([s.selectivity for s in topology.streams]) * np.array(copies, dtype=np.float64)
+
+
+def _solve(
+    topology: Topology, factors: NDArray[np.float64], external: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    from scipy.sparse import csc_matrix, identity
+    from scipy.sparse.linalg import spsolve
+
+    size = len(topology.operators)
+    sources, targets = zip(*topology.edges, strict=True)
+    flow = csc_matrix((factors, (targets, sources)), shape=(size, size))
+    solution = spsolve(identity(size, format="csc") - flow, external)
+    return np.asarray(solution, dtype=np.float64)
+
+
+def _check_loop_gains(topology: Topology, factors: NDArray[np.float64]) -> None:
+    """Refuse every strongly connected part whose spectral radius is 1 or more."""
+    graph: rustworkx.PyDiGraph[int, float] = rustworkx.PyDiGraph()
+    graph.add_nodes_from(range(len(topology.operators)))
+    graph.add_edges_from(
+        [(s, t, f) for (s, t), f in zip(topology.edges, factors.tolist(), strict=True)]
+    )
+    for part in rustworkx.strongly_connected_components(graph):
+        members = sorted(part)
+        matrix = rustworkx.digraph_adjacency_matrix(graph.subgraph(members), weight_fn=float)
+        gain = float(np.abs(np.linalg.eigvals(matrix)).max())
+        if gain >= 1 - 1e-12:
+            names = " → ".join(_loop_names(topology, members))
+            position = next(
+                i
+                for i, stream in enumerate(topology.streams)
+                if stream.loop and set(topology.edges[i]) <= set(members)
+            )
+            raise ModelError(
+                f"the loop {names} multiplies its tuples by {gain:.3g} each round: "
+                f"lower its selectivities until that is below 1",
+                ("topology", "streams", position),
+            )
+
+
+def _loop_names(topology: Topology, members: list[int]) -> list[str]:
+    """The members in topological order, the first one again at the end."""
+    ordered = [position for position in topology.order if position in set(members)]
+    return [topology.operators[position].name for position in [*ordered, ordered[0]]]
