@@ -94,8 +94,10 @@ def _check_loop_gains(topology: Topology, factors: NDArray[np.float64]) -> None:
     for part in rustworkx.strongly_connected_components(graph):
         members = sorted(part)
         matrix = rustworkx.digraph_adjacency_matrix(graph.subgraph(members), weight_fn=float)
-        gain = float(np.abs(np.linalg.eigvals(matrix)).max())
-        if gain >= 1 - 1e-12:
+        growth = float(np.abs(np.linalg.eigvals(matrix)).max())
+        if growth >= 1 - 1e-12:
+            # Growth is per step; in a plain loop, a round takes as many steps as members.
+            gain = growth ** len(members) if np.count_nonzero(matrix) == len(members) else growth
             names = " → ".join(_loop_names(topology, members))
             position = next(
                 i
