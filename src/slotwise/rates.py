@@ -97,7 +97,8 @@ def _check_loop_gains(topology: Topology, factors: NDArray[np.float64]) -> None:
         growth = float(np.abs(np.linalg.eigvals(matrix)).max())
         if growth >= 1 - 1e-12:
             # Growth is per step; in a plain loop, a round takes as many steps as members.
-            gain = growth ** len(members) if np.count_nonzero(matrix) == len(members) else growth
+            plain = np.count_nonzero(matrix) == len(members)
+            gain = math.prod([growth] * len(members)) if plain else growth
             names = " → ".join(_loop_names(topology, members))
             position = next(
                 i
