@@ -37,6 +37,8 @@ class Grouping:
             raise ModelError(f"unknown grouping '{self.kind}': write one of {known}")
         if self.kind == "fields" and not self.fields:
             raise ModelError("grouping 'fields' needs a field: write {fields: NAME}")
+        if self.fields and self.kind != "fields":
+            raise ModelError(f"grouping '{self.kind}' takes no fields: write {{fields: NAME}}")
 
 
 @dataclass(frozen=True)
