@@ -1,0 +1,23 @@
+"""The papers' pipelines as spec files, ready to plan; `starter` is what `slotwise init` writes."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+
+def names() -> tuple[str, ...]:
+    """The bundled examples, in alphabetical order."""
+    return tuple(
+        sorted(
+            entry.name.removesuffix(".yaml")
+            for entry in files(__name__).iterdir()
+            if entry.name.endswith(".yaml")
+        )
+    )
+
+
+def read(name: str) -> str:
+    """The spec file's text. Raises KeyError for a name that is not bundled."""
+    if name not in names():
+        raise KeyError(name)
+    return files(__name__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")

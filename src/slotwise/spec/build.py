@@ -1,0 +1,290 @@
+"""Document -> Pipeline and back; a ModelError on the way says where in the document it arose."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from slotwise.model import (
+    Choice,
+    Cluster,
+    FixedLoad,
+    Goals,
+    Grouping,
+    Logic,
+    ModelError,
+    NetworkDelays,
+    Node,
+    Operator,
+    Pipeline,
+    Profile,
+    Profiles,
+    Scheduler,
+    ServiceRate,
+    Stream,
+    TaskCosts,
+    ThreadRow,
+    ThreadTable,
+    Topology,
+    VmType,
+)
+from slotwise.rates import arrival_rates
+from slotwise.spec.document import (
+    MOST,
+    Document,
+    FieldsDocument,
+    NodeDocument,
+    OperatorDocument,
+    ProfileDocument,
+    SchedulerDocument,
+    SpecDocument,
+    StreamDocument,
+    TopologyDocument,
+)
+
+MB_PER_GB = 1024
+
+
+def pipeline_of(document: SpecDocument) -> Pipeline:
+    """The checked model. Raises ModelError with a path into the document."""
+    topology = _topology(document.topology)
+    slot_memory_gb = _slot_memory_gb(document)
+    profiles = {}
+    for name, profile in document.profiles.items():
+        with _located("profiles", name):
+            profiles[name] = _profile(profile)
+    return Pipeline(
+        topology,
+        Profiles(profiles, slot_memory_gb * MB_PER_GB),
+        catalog=_catalog(document),
+        cluster=_cluster(document, slot_memory_gb),
+        goals=Goals(**_given(document.goals)),
+        network=NetworkDelays(**_given(document.network)),
+        scheduler=_scheduler(document.scheduler or SchedulerDocument()),
+    )
+
+
+def document_of(pipeline: Pipeline) -> SpecDocument:
+    """What a spec file says of `pipeline`; `count` is never used, every node is written out."""
+    cluster = pipeline.cluster
+    if cluster and cluster.slot_memory_gb != pipeline.slot_memory_gb:
+        raise ModelError(
+            f"the cluster counts in slots of {cluster.slot_memory_gb} GB but the profiles in slots "
+            f"of {pipeline.slot_memory_gb} GB: a spec has one slot_memory_gb"
+        )
+    return SpecDocument.model_validate(
+        {
+            "topology": _topology_document(pipeline.topology),
+            "profiles": {
+                name: _profile_document(profile)
+                for name, profile in pipeline.profiles.by_operator.items()
+            },
+            "catalog": [_renamed(t, name="type") for t in pipeline.catalog] or None,
+            "cluster": [dataclasses.asdict(node) for node in cluster.nodes] if cluster else None,
+            "goals": _unless_default(pipeline.goals, Goals()),
+            "network": _unless_default(pipeline.network, NetworkDelays()),
+            "scheduler": _scheduler_document(pipeline.scheduler),
+            "slot_memory_gb": pipeline.slot_memory_gb,
+        }
+    )
+
+
+@contextmanager
+def _located(*path: str | int) -> Iterator[None]:
+    """Constructors of parts do not know where they stand in the document; add it."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(error.message, error.path or path) from None
+
+
+def _given(document: Document | None) -> dict[str, Any]:
+    return document.model_dump(exclude_unset=True) if document else {}
+
+
+def _topology(document: TopologyDocument) -> Topology:
+    streams = []
+    for position, stream in enumerate(document.streams):
+        with _located("topology", "streams", position):
+            streams.append(_stream(stream))
+    topology = Topology(
+        document.name,
+        tuple(
+            _operator(name, operator or OperatorDocument())
+            for name, operator in document.operators.items()
+        ),
+        tuple(streams),
+        document.workers,
+    )
+    _check_rates(topology)
+    return topology
+
+
+def _check_rates(topology: Topology) -> None:
+    """Refuse loops that multiply their tuples, and selectivities whose product overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        rates = arrival_rates(topology, 1.0)
+    for operator, rate in zip(topology.operators, rates.operators, strict=True):
+        if not math.isfinite(rate):
+            raise ModelError(
+                f"operator '{operator.name}' would get infinitely many tuples: "
+                "lower the selectivities on the way to it",
+                ("topology", "operators", operator.name),
+            )
+
+
+def _operator(name: str, document: OperatorDocument) -> Operator:
+    logic = Logic(document.expr, document.flat, tuple(document.aggregate.items()), document.python)
+    return Operator(name, document.kind, document.share, logic)
+
+
+def _stream(document: StreamDocument) -> Stream:
+    grouping = (
+        Grouping("fields", _as_tuple(document.grouping.fields))
+        if isinstance(document.grouping, FieldsDocument)
+        else Grouping(document.grouping)
+    )
+    return Stream(document.source, document.target, document.selectivity, grouping, document.loop)
+
+
+def _as_tuple(fields: str | list[str]) -> tuple[str, ...]:
+    return (fields,) if isinstance(fields, str) else tuple(fields)
+
+
+def _profile(document: ProfileDocument) -> Profile:
+    if document.threads is not None:
+        return ThreadTable(
+            tuple(
+                ThreadRow(count, row.rate, row.cpu, row.mem)
+                for count, row in document.threads.items()
+            )
+        )
+    if document.costs is not None:
+        return TaskCosts(**_given(document.costs))
+    if document.service is not None:
+        return ServiceRate(**_given(document.service))
+    return FixedLoad(**_given(document.fixed))
+
+
+def _catalog(document: SpecDocument) -> tuple[VmType, ...]:
+    return tuple(
+        VmType(kind.type, kind.slots, kind.memory_gb, kind.price_per_hour, kind.speed)
+        for kind in document.catalog or ()
+    )
+
+
+def _cluster(document: SpecDocument, slot_memory_gb: float) -> Cluster | None:
+    if document.cluster is None:
+        return None
+    if sum(entry.slots * (entry.count or 1) for entry in document.cluster) > MOST:
+        raise ModelError(f"the cluster has more than {MOST:,} slots: use fewer", ("cluster",))
+    nodes, entries = [], []
+    for position, entry in enumerate(document.cluster):
+        nodes += _nodes(entry)
+        entries += [position] * (entry.count or 1)
+    try:
+        return Cluster(tuple(nodes), slot_memory_gb)
+    except ModelError as error:
+        match error.path:
+            case ("cluster", int(node)):
+                raise ModelError(error.message, ("cluster", entries[node])) from None
+        raise
+
+
+def _nodes(entry: NodeDocument) -> list[Node]:
+    figures = entry.model_dump(exclude={"count", "name"})
+    if entry.count is None:
+        return [Node(entry.name, **figures)]
+    return [Node(f"{entry.name}-{number}", **figures) for number in range(1, entry.count + 1)]
+
+
+def _slot_memory_gb(document: SpecDocument) -> float:
+    """As given, or else the smallest memory per slot of any machine."""
+    if document.catalog and document.cluster:
+        raise ModelError("there is a catalog and a cluster: remove one of them", ("cluster",))
+    machines = [*(document.catalog or ()), *(document.cluster or ())]
+    if not machines:
+        raise ModelError("there are no machines: write a 'catalog' of types or a fixed 'cluster'")
+    memory = document.slot_memory_gb or min(m.memory_gb / m.slots for m in machines)
+    if not 0 < memory * MB_PER_GB < math.inf:
+        raise ModelError(
+            f"the reference slot would have {memory} GB: give a sensible slot_memory_gb",
+            ("slot_memory_gb",),
+        )
+    return memory
+
+
+def _scheduler(document: SchedulerDocument) -> Scheduler:
+    return Scheduler(
+        _choice(document.allocator), _choice(document.provisioner), _choice(document.placer)
+    )
+
+
+def _choice(document: Any) -> Choice:
+    if isinstance(document, str):
+        return Choice(document)
+    ((name, options),) = document.items()
+    return Choice(name, options or {})
+
+
+def _topology_document(topology: Topology) -> dict[str, Any]:
+    return {
+        "name": topology.name,
+        "operators": {
+            operator.name: _operator_document(operator) for operator in topology.operators
+        },
+        "streams": [
+            _renamed(stream, source="from", target="to")
+            | {"grouping": _grouping_document(stream.grouping)}
+            for stream in topology.streams
+        ],
+        "workers": topology.workers,
+    }
+
+
+def _operator_document(operator: Operator) -> dict[str, Any]:
+    logic = dataclasses.asdict(operator.logic) | {"aggregate": dict(operator.logic.aggregate)}
+    return {"kind": operator.kind, "share": operator.share, **logic}
+
+
+def _grouping_document(grouping: Grouping) -> Any:
+    if grouping.kind != "fields":
+        return grouping.kind
+    return {"fields": grouping.fields[0] if len(grouping.fields) == 1 else list(grouping.fields)}
+
+
+def _profile_document(profile: Profile) -> dict[str, Any]:
+    match profile:
+        case ThreadTable():
+            rows = (dataclasses.asdict(row) for row in profile.rows)
+            return {"threads": {row.pop("threads"): row for row in rows}}
+        case TaskCosts():
+            return {"costs": dataclasses.asdict(profile)}
+        case ServiceRate():
+            return {"service": dataclasses.asdict(profile)}
+        case FixedLoad():
+            return {"fixed": dataclasses.asdict(profile)}
+
+
+def _scheduler_document(scheduler: Scheduler) -> dict[str, Any] | None:
+    if scheduler == Scheduler():
+        return None
+    return {
+        family.name: choice.name if not choice.options else {choice.name: dict(choice.options)}
+        for family in dataclasses.fields(scheduler)
+        for choice in [getattr(scheduler, family.name)]
+    }
+
+
+def _unless_default(value: Any, default: Any) -> dict[str, Any] | None:
+    return None if value == default else dataclasses.asdict(value)
+
+
+def _renamed(value: Any, **names: str) -> dict[str, Any]:
+    """A dataclass's fields as a mapping, some under the name the spec file has for them."""
+    return {names.get(name, name): item for name, item in dataclasses.asdict(value).items()}

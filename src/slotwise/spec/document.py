@@ -1,0 +1,271 @@
+"""The spec file as pydantic models: which keys there are, and what each may hold.
+
+These models give the JSON Schema; `build` turns them into the model and back.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from slotwise.model import Goals, NetworkDelays, Scheduler, ServiceRate
+from slotwise.model.topology import GroupingKind, OperatorKind
+
+MOST = 1_000_000
+"""No thread, slot or machine count in a spec may pass this: a slip of the finger, not a plan."""
+
+Name = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=1, le=MOST)]
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+
+
+class Document(BaseModel):
+    """Exact types (no booleans or texts for numbers), finite numbers, no unknown keys."""
+
+    model_config = ConfigDict(
+        strict=True, extra="forbid", allow_inf_nan=False, frozen=True, serialize_by_alias=True
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_keys(cls, value: Any) -> Any:
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        for key in value if isinstance(value, dict) else ():
+            if key not in known:
+                problem = {"key": key, "sentence": _suggestion(key, known)}
+                raise PydanticCustomError("unknown_key", "{sentence}", problem)
+        return value
+
+
+def _suggestion(key: object, known: list[str]) -> str:
+    shown = str(key)[:40]
+    near = difflib.get_close_matches(shown, known, n=1, cutoff=0.6)
+    instead = f"did you mean '{near[0]}'?" if near else f"known keys are {', '.join(known)}"
+    return f"unknown key '{shown}': {instead}"
+
+
+class OperatorDocument(Document):
+    """One step of the dataflow; planning needs no logic (expr, flat, aggregate, python)."""
+
+    kind: OperatorKind = "operator"
+    share: Positive = Field(
+        default=1.0, description="A source emits this many times the input rate."
+    )
+    expr: str | None = Field(
+        default=None, description="Spark SQL over the operator's input record."
+    )
+    flat: bool = Field(
+        default=False, description="expr gives an array: one output tuple per element."
+    )
+    aggregate: dict[Name, str] = Field(
+        default={}, description="'by' and named Spark SQL aggregates."
+    )
+    python: str | None = Field(
+        default=None, description="A function of PySpark columns: module:function."
+    )
+
+
+class FieldsDocument(Document):
+    """Tuples with the same values in these fields go to the same thread."""
+
+    fields: Annotated[
+        Annotated[Name, Tag("one field")]
+        | Annotated[Annotated[list[Name], Field(min_length=1)], Tag("several fields")],
+        Discriminator(lambda value: "one field" if isinstance(value, str) else "several fields"),
+    ]
+
+
+def _text_or_mapping(value: Any) -> str | None:
+    if isinstance(value, str):
+        return "a name"
+    return "a mapping" if isinstance(value, dict | Document) else None
+
+
+class StreamDocument(Document):
+    """An edge from one operator to another."""
+
+    source: Name = Field(alias="from")
+    target: Name = Field(alias="to")
+    selectivity: Positive = Field(
+        default=1.0, description="Tuples sent per tuple the source handles."
+    )
+    grouping: Annotated[
+        Annotated[GroupingKind, Tag("a name")] | Annotated[FieldsDocument, Tag("a mapping")],
+        Discriminator(
+            _text_or_mapping,
+            custom_error_type="form",
+            custom_error_message="write a grouping such as shuffle, or {fields: NAME}",
+        ),
+    ] = "shuffle"
+    loop: bool = Field(default=False, description="Leads back to an earlier operator.")
+
+
+class TopologyDocument(Document):
+    """Operators, and the streams between them."""
+
+    name: Name
+    operators: dict[Name, OperatorDocument | None]
+    streams: list[StreamDocument] = []
+    workers: Count | None = Field(
+        default=None, description="Slots to use, where you fix that yourself."
+    )
+
+
+class ThreadRowDocument(Document):
+    """So many threads alone in one slot: tuples/s, and CPU and memory as parts of the slot."""
+
+    rate: Positive
+    cpu: NotNegative
+    mem: NotNegative
+
+
+class CostsDocument(Document):
+    """What one tuple costs its task."""
+
+    cpu_points: NotNegative = 0.0
+    transfer_points: NotNegative = 0.0
+    memory_mb: NotNegative = 0.0
+    sojourn_ms: NotNegative = 0.0
+
+
+class ServiceDocument(Document):
+    """What one thread serves, and how much arrivals and service times vary."""
+
+    rate: Positive
+    cpu: NotNegative = ServiceRate.cpu
+    mem: NotNegative = ServiceRate.mem
+    arrival_scv: NotNegative = ServiceRate.arrival_scv
+    service_scv: NotNegative = ServiceRate.service_scv
+
+
+class FixedDocument(Document):
+    """A load that does not depend on the rate."""
+
+    threads: Count = 1
+    cpu: NotNegative = 0.0
+    mem: NotNegative = 0.0
+
+
+class ProfileDocument(Document):
+    """An operator's measured cost, in one of four forms."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": [form]} for form in ("threads", "costs", "service", "fixed")]
+        }
+    )
+
+    threads: Annotated[dict[Count, ThreadRowDocument], Field(min_length=1)] | None = None
+    costs: CostsDocument | None = None
+    service: ServiceDocument | None = None
+    fixed: FixedDocument | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> ProfileDocument:
+        given = [form for form in type(self).model_fields if getattr(self, form) is not None]
+        if len(given) != 1:
+            found = f"has both {given[0]} and {given[1]}" if given else "has no figures"
+            raise PydanticCustomError(
+                "sentence",
+                f"the profile {found}: write exactly one of threads, costs, service, fixed",
+            )
+        return self
+
+
+class VmTypeDocument(Document):
+    """A kind of machine on offer; a slot is one core with an even share of the memory."""
+
+    type: Name
+    slots: Count
+    memory_gb: Positive
+    price_per_hour: NotNegative = 0.0
+    speed: Positive = Field(
+        default=1.0, description="Of one core, against the core of the profiles."
+    )
+
+
+class NodeDocument(Document):
+    """One machine of a fixed cluster, or `count` equal ones called name-1, name-2, …"""
+
+    name: Name
+    slots: Count
+    memory_gb: Positive
+    price_per_hour: NotNegative = 0.0
+    speed: Positive = Field(
+        default=1.0, description="Of one core, against the core of the profiles."
+    )
+    rack: Name = "rack-1"
+    type: Name | None = None
+    count: Count | None = None
+
+
+class GoalsDocument(Document):
+    """What the pipeline must reach."""
+
+    rate: Positive | None = Field(default=Goals.rate, description="Input tuples/s.")
+    latency_ms: Positive | None = Goals.latency_ms
+    machines: Count | None = Field(default=Goals.machines, description="The most machines to use.")
+
+
+class NetworkDocument(Document):
+    """How long a tuple travels within a slot, a node, a rack, and between racks."""
+
+    slot_ms: NotNegative = NetworkDelays.slot_ms
+    node_ms: NotNegative = NetworkDelays.node_ms
+    rack_ms: NotNegative = NetworkDelays.rack_ms
+    cluster_ms: NotNegative = NetworkDelays.cluster_ms
+
+
+Options = dict[Name, bool | int | float | str]
+ChoiceDocument = Annotated[
+    Annotated[Name, Tag("a name")]
+    | Annotated[
+        Annotated[dict[Name, Options | None], Field(min_length=1, max_length=1)], Tag("a mapping")
+    ],
+    Discriminator(
+        _text_or_mapping,
+        custom_error_type="form",
+        custom_error_message="write an algorithm's name, or {NAME: {OPTION: VALUE}}",
+    ),
+]
+
+
+class SchedulerDocument(Document):
+    """The algorithms to plan with: a name, or a name with options."""
+
+    allocator: ChoiceDocument = Scheduler.allocator.name
+    provisioner: ChoiceDocument = Scheduler.provisioner.name
+    placer: ChoiceDocument = Scheduler.placer.name
+
+
+class SpecDocument(Document):
+    """A Slotwise pipeline: dataflow, profiles, machines, goals."""
+
+    model_config = ConfigDict(
+        title="Slotwise spec",
+        json_schema_extra={"oneOf": [{"required": ["catalog"]}, {"required": ["cluster"]}]},
+    )
+
+    topology: TopologyDocument
+    profiles: dict[Name, ProfileDocument]
+    catalog: Annotated[list[VmTypeDocument], Field(min_length=1)] | None = None
+    cluster: Annotated[list[NodeDocument], Field(min_length=1)] | None = None
+    goals: GoalsDocument | None = None
+    network: NetworkDocument | None = None
+    scheduler: SchedulerDocument | None = None
+    slot_memory_gb: Positive | None = Field(
+        default=None,
+        description="Memory of the slot the profiles were measured on; "
+        "left out, the smallest slot among the machines.",
+    )

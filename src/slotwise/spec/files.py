@@ -1,0 +1,117 @@
+"""load, loads, dump: spec files and texts <-> Pipeline."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from ruamel.yaml import YAML
+
+from slotwise import workloads
+from slotwise.model import ModelError, Pipeline
+from slotwise.spec.build import document_of, pipeline_of
+from slotwise.spec.document import SpecDocument
+from slotwise.spec.errors import SpecError
+from slotwise.spec.messages import sentence
+from slotwise.spec.tree import Tree, read_tree, resolve
+
+MOST_BYTES = 5_000_000
+"""Larger files are refused unread: a spec of 10,000 operators has about 2 MB."""
+
+_PLAIN_TEXT = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+
+def load(source: str | Path) -> Pipeline:
+    """The pipeline in a spec file, or in the bundled example of that name.
+
+    A name without a path separator that is no file names an example. Raises SpecError.
+    """
+    name = os.fspath(source)
+    if name in workloads.names() and not os.path.isfile(name):
+        return loads(workloads.read(name), f"{name}.yaml")
+    if not re.search(r"[/\\]", name) and not os.path.lexists(name.replace("\0", "?")):
+        known = ", ".join(workloads.names())
+        raise SpecError(name, f"there is no such file, and the bundled examples are {known}")
+    return loads(_read(name), name)
+
+
+def loads(text: str, name: str = "<string>") -> Pipeline:
+    """The pipeline in a spec's text; `name` stands for the file in errors. Raises SpecError."""
+    if len(text) > MOST_BYTES:
+        raise _too_large(name)
+    tree = read_tree(text.removeprefix("\ufeff"), name)
+    if tree is None or tree.value is None:
+        problem = "the spec is empty: write one, or let 'slotwise init' write one to start from"
+        raise SpecError(name, problem, 1, 1)
+    if not isinstance(tree.value, dict):
+        keys = ", ".join(SpecDocument.model_fields)
+        problem = f"a spec is a mapping, and this is not: write keys such as {keys}"
+        raise SpecError(name, problem, tree.line, tree.column)
+    try:
+        return pipeline_of(SpecDocument.model_validate(tree.value))
+    except ValidationError as error:
+        raise _first_problem(error, tree, name) from None
+    except ModelError as error:
+        raise SpecError(name, error.message, *tree.place(error.path)) from None
+
+
+def dump(pipeline: Pipeline) -> str:
+    """A spec file's text: what is default is left out, and `loads` gives an equal pipeline."""
+    yaml: Any = YAML(typ="safe", pure=True)
+    yaml.sort_base_mapping_type_on_output = False
+    yaml.default_flow_style = None
+    yaml.width = MOST_BYTES
+    yaml.representer.add_representer(str, _represent_text)
+    stream = io.StringIO()
+    yaml.dump(document_of(pipeline).model_dump(exclude_defaults=True), stream)
+    return stream.getvalue()
+
+
+def _read(name: str) -> str:
+    try:
+        with open(name, "rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except IsADirectoryError:
+        raise SpecError(name, "this is a directory: name a spec file in it") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SpecError(
+            name, f"the file cannot be read ({reason}): check name and rights"
+        ) from None
+    if len(content) > MOST_BYTES:
+        raise _too_large(name)
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        column = error.start - content.rfind(b"\n", 0, error.start)
+        problem = "this is not text in UTF-8: is it a spec file? Save it as UTF-8"
+        raise SpecError(name, problem, line, column) from None
+
+
+def _too_large(name: str) -> SpecError:
+    limit = MOST_BYTES // 1_000_000
+    return SpecError(name, f"the spec has more than {limit} MB: write a smaller one", 1, 1)
+
+
+def _first_problem(error: ValidationError, tree: Tree, name: str) -> SpecError:
+    """Of all pydantic found, what stands first in the file."""
+    found = []
+    for problem in error.errors(include_url=False):
+        label, _ = tree.descend(problem["loc"])
+        path = problem["loc"]
+        if problem["type"] == "unknown_key":
+            path = (*path, problem["ctx"]["key"])
+        found.append((tree.place(path), sentence(problem, label)))
+    place, text = min(found)
+    return SpecError(name, text, *place)
+
+
+def _represent_text(representer: Any, text: str) -> Any:
+    """In quotes unless it surely reads back as the same text."""
+    plain = _PLAIN_TEXT.fullmatch(text) and isinstance(resolve(text), str)
+    return representer.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')

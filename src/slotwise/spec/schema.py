@@ -1,0 +1,21 @@
+"""The JSON Schema of spec files, for editors; published as docs/reference/slotwise.schema.json."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from slotwise.spec.document import SpecDocument
+
+
+def json_schema() -> dict[str, Any]:
+    """Generated from the document models, so it cannot say anything else than the loader."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **SpecDocument.model_json_schema(by_alias=True),
+    }
+
+
+def schema_text() -> str:
+    """The published file, byte for byte."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
