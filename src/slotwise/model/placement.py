@@ -13,17 +13,25 @@ from numpy.typing import NDArray
 class CommunicationSchedule:
     """Paper 4's stepwise communication: in each step every node receives from one node only.
 
-    `senders[step, node]` is the node that sends to `node` in that step.
+    `senders[step, node]` is the node that sends to `node` in that step. Stage l of the pipeline
+    (the streams into the operators that are l + 1 streams away from the sources) does the same
+    steps one time slot later than stage l - 1.
     """
 
     senders: NDArray[np.int64]
     stall_steps: int = 0
     """Extra steps per round because several threads of a node feed one thread in the same step."""
+    stages: int = 1
+
+    def step(self, time_slot: int, stage: int) -> int | None:
+        """The step that `stage` does in a time slot (paper 4, Algorithm 3); None: not yet any."""
+        return (time_slot - stage) % len(self.senders) if time_slot >= stage else None
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, CommunicationSchedule)
             and self.stall_steps == other.stall_steps
+            and self.stages == other.stages
             and np.array_equal(self.senders, other.senders)
         )
 
