@@ -1,0 +1,56 @@
+"""Model based allocation: as many threads per slot as the model says is best (paper 1, 6.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from slotwise.allocators._base import Demand, allocate_each, too_many
+from slotwise.model import (
+    Allocation,
+    Bundle,
+    OperatorAllocation,
+    Profiles,
+    Refusal,
+    ThreadTable,
+    Topology,
+)
+
+
+@dataclass(frozen=True)
+class Mba:
+    """Full bundles of the best thread count, a whole slot each, while the rate left fills one.
+
+    The remainder takes the smallest modelled thread count that carries it, charged its CPU and
+    memory, or in proportion where that is one thread. O(operators × rows).
+    """
+
+    name: ClassVar[str] = "mba"
+
+    def allocate(self, topology: Topology, profiles: Profiles, rate: float) -> Allocation | Refusal:
+        def size(demand: Demand) -> OperatorAllocation | Refusal:
+            table = profiles.table(demand.operator)
+            best = table.best
+            threads = demand.arriving / best.rate * best.threads
+            if refusal := too_many(self.name, demand.operator, threads, best.rate / best.threads):
+                return refusal
+            full = int(demand.arriving / best.rate + 1e-9)
+            # A bundle fills its slot; where the model asks for more than a slot, say so.
+            bundle = Bundle(best.threads, max(1.0, best.cpu), max(1.0, best.mem), full=True)
+            rest = demand.arriving - full * best.rate
+            partial = (_partial(table, rest),) if rest > 1e-9 * demand.arriving else ()
+            reason = f"{full} full bundles of {best.threads} threads at {best.rate:g}/s"
+            if partial:
+                reason += f", {partial[0].threads} threads for the remaining {rest:g}/s"
+            return OperatorAllocation(
+                demand.operator, demand.arriving, (bundle,) * full + partial, reason
+            )
+
+        return allocate_each(self.name, topology, profiles, rate, size)
+
+
+def _partial(table: ThreadTable, rate: float) -> Bundle:
+    row = table.smallest_for(rate) or table.best
+    if row.threads > 1:
+        return Bundle(row.threads, row.cpu, row.mem)
+    return Bundle(1, row.cpu * rate / row.rate, row.mem * rate / row.rate)

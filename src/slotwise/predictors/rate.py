@@ -1,0 +1,119 @@
+"""The highest input rate a placement sustains, under a given routing (paper 1, section 8.5).
+
+At input rate R a group with share w of its operator's tuples handles R·u·w, u being the operator's
+arrivals per input tuple. It keeps up while that is within its peak rate; and a slot keeps up while
+the CPU its groups then need is within its own: past that all its threads slow down in proportion.
+Both are linear in R, so the limit has a closed form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from slotwise.model import Cluster, Topology
+from slotwise.predictors.groups import Floats, Groups
+from slotwise.rates import ArrivalRates
+
+_ROUNDS = 30
+
+
+@dataclass(frozen=True)
+class Sustained:
+    """The limit, and the operator that sets it."""
+
+    rate: float
+    bottleneck: int
+
+
+def sustained_rate(
+    groups: Groups, shares: Floats, unit: ArrivalRates, cluster: Cluster
+) -> Sustained:
+    """The highest input rate at which every thread and every slot keeps up."""
+    arriving = unit.operators[groups.operator] * shares
+    by_group = np.divide(
+        groups.peak, arriving, out=np.full(len(arriving), np.inf), where=arriving > 0
+    )
+    need, fixed = _cpu_need(groups, arriving, cluster.slots)
+    spare = np.maximum(cluster.slot_cpu - fixed, 0.0)
+    by_slot = np.divide(spare, need, out=np.full(cluster.slots, np.inf), where=need > 0)
+    limits = np.minimum(by_group, by_slot[groups.slot])
+    # Fixed loads do not slow down; the operators beside them in the slot do.
+    limits[groups.fixed] = np.inf
+    tightest = int(np.argmin(limits))
+    return Sustained(float(limits[tightest]), int(groups.operator[tightest]))
+
+
+def slot_cpu(groups: Groups, arriving: Floats, slots: int) -> Floats:
+    """CPU that each slot's groups need, in reference slots, when `arriving` tuples/s reach them."""
+    need, fixed = _cpu_need(groups, np.minimum(arriving, groups.peak), slots)
+    return need + fixed
+
+
+def own_shares(groups: Groups, topology: Topology, unit: ArrivalRates, by_weight: Floats) -> Floats:
+    """Each group's part of its operator's tuples as the topology's groupings route them.
+
+    `global` sends all to thread 0, `weighted` goes by `by_weight`, all others are even over the
+    threads. An operator with several inputs gets their mix.
+    """
+    even = groups.even_shares()
+    shares = even.copy()
+    for position, inputs in enumerate(topology.inputs):
+        kinds = [topology.streams[stream].grouping.kind for stream in inputs]
+        if "global" not in kinds and "weighted" not in kinds:
+            continue
+        here = groups.of_operator(position)
+        routed = {"global": groups.leads[here] * 1.0, "weighted": by_weight[here]}
+        mixed = sum(
+            unit.streams[stream] * routed.get(kind, even[here])
+            for stream, kind in zip(inputs, kinds, strict=True)
+        )
+        shares[here] = mixed / np.sum(mixed)
+    return shares
+
+
+def slowed_capacity(groups: Groups, unit: ArrivalRates, cluster: Cluster) -> Floats:
+    """Each group's peak rate, lowered where its slot would be over-committed.
+
+    Shares by capacity are what fills every slot evenly. Lowering a slot moves load to others, so
+    it is repeated; the best shares seen count.
+    """
+    factor = np.ones(cluster.slots)
+    best, best_rate = groups.peak, -1.0
+    for _ in range(_ROUNDS):
+        capacity = np.where(groups.fixed, np.inf, groups.peak * factor[groups.slot])
+        shares = groups.shares_of(capacity)
+        found = sustained_rate(groups, shares, unit, cluster)
+        if found.rate > best_rate * (1 + 1e-12):
+            best, best_rate = capacity, found.rate
+        arriving = unit.operators[groups.operator] * shares
+        need, fixed = _cpu_need(groups, arriving * _ceiling(groups, unit), cluster.slots)
+        spare = np.maximum(cluster.slot_cpu - fixed, 1e-9)
+        over = np.divide(spare, need, out=np.ones(cluster.slots), where=need > 0)
+        if np.all(over >= 1 - 1e-12):
+            break
+        factor *= np.minimum(1.0, over)
+    return best
+
+
+def _ceiling(groups: Groups, unit: ArrivalRates) -> float:
+    """The rate no routing can pass: the least capacity over arrivals of any operator."""
+    capacity = groups.per_operator(groups.peak)
+    return float(
+        np.min(
+            np.divide(
+                capacity,
+                unit.operators,
+                out=np.full(len(capacity), np.inf),
+                where=unit.operators > 0,
+            )
+        )
+    )
+
+
+def _cpu_need(groups: Groups, arriving: Floats, slots: int) -> tuple[Floats, Floats]:
+    """Per slot: CPU needed by `arriving` tuples/s, and by fixed loads."""
+    busy = np.where(groups.fixed, 0.0, groups.cpu * arriving / groups.peak)
+    always = np.where(groups.fixed, groups.cpu, 0.0)
+    return groups.per_slot(busy, slots), groups.per_slot(always, slots)
