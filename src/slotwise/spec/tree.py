@@ -73,10 +73,13 @@ class Tree:
                 walked.append(part)
         return tuple(walked), here
 
-    def place(self, path: tuple[Key, ...]) -> tuple[int, int]:
-        """Line and column: of a plain value itself, of the key for what holds more values."""
+    def place(self, path: tuple[Key, ...], of_key: bool = False) -> tuple[int, int]:
+        """Line and column: of a plain value itself, of the key for what holds more values.
+
+        With `of_key`, of the key in any case.
+        """
         walked, found = self.descend(path)
-        if walked and isinstance(found.value, dict | list):
+        if walked and (of_key or isinstance(found.value, dict | list)):
             _, parent = self.descend(walked[:-1])
             return parent.keys.get(walked[-1], (found.line, found.column))
         return found.line, found.column
