@@ -95,7 +95,7 @@ def plan_auto(pipeline: Pipeline, rate: float, scheduler: Scheduler) -> Plan:
 
 
 def _candidate(pipeline: Pipeline, rate: float, scheduler: Scheduler) -> Candidate:
-    pair = scheduler.allocator.name, scheduler.placer.name
+    pair = str(scheduler.allocator), str(scheduler.placer)
     try:
         return Candidate(rate, *pair, plan_as_chosen(pipeline, rate, scheduler), None)
     except Refused as error:
