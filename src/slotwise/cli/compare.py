@@ -24,13 +24,16 @@ _FORMAT = Group("Format", validator=mutually_exclusive)
 
 def compare(
     spec: Spec,
+    /,
     *,
     rates: Rates = (),
     allocators: Annotated[Algorithms, Parameter(help="lsa,mba. Default: all.")] = (),
     placers: Annotated[Algorithms, Parameter(help="sam,auto. Default: all but auto.")] = (),
     provisioner: Annotated[str | None, Parameter(help="Default: the spec's.")] = None,
     json: Annotated[Json, Parameter(group=_FORMAT)] = False,
-    csv: Annotated[bool, Parameter(negative=(), group=_FORMAT, help="Print CSV.")] = False,
+    csv: Annotated[
+        bool, Parameter(negative=(), group=_FORMAT, show_default=False, help="Print CSV.")
+    ] = False,
 ) -> int:
     """All allocator and placer pairs side by side: slots, machines, cost, rate, latency, traffic.
 

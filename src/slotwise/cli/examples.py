@@ -36,15 +36,14 @@ def examples(
 
 
 def first_sentence(spec: str) -> str:
-    """Of the comment that a spec starts with.
+    """Of the comment that a spec starts with, what is in brackets left out.
 
-    >>> first_sentence("# Word count. Of tweets.")
-    'Word count.'
+    >>> first_sentence("# Word count (Liu et al.) over tweets. And more.")
+    'Word count over tweets.'
     """
     comment = re.match(r"(#.*\n?)*", spec)
     text = " ".join(re.sub(r"^# ?", "", comment[0] if comment else "", flags=re.M).split())
-    sentence = re.match(r".*?[.:](?= |$)(?<!al\.)", text)
-    return sentence[0] if sentence else text
+    return re.sub(r" *\([^)]*\)", "", text).partition(". ")[0].rstrip(".") + "."
 
 
 def _show_table(lines: dict[str, str]) -> None:

@@ -14,8 +14,11 @@ STARTER = "starter"
 
 def init(
     file: Annotated[Path, Parameter(help="The file to write.")] = Path("slotwise.yaml"),
+    /,
     *,
-    force: Annotated[bool, Parameter(negative=(), help="Overwrite the file.")] = False,
+    force: Annotated[
+        bool, Parameter(negative=(), show_default=False, help="Overwrite the file.")
+    ] = False,
 ) -> None:
     """Write a commented spec file to start from."""
     from slotwise import workloads

@@ -59,10 +59,15 @@ Rates = Annotated[
         converter=_read_rates,
         n_tokens=1,
         negative=(),
+        show_default=False,
         help="Input tuples/s, with commas between: 50,100,200. Default: the spec's goals.rate.",
     ),
 ]
 Algorithms = Annotated[
-    tuple[str, ...], Parameter(converter=_read_algorithms, n_tokens=1, negative=())
+    tuple[str, ...],
+    Parameter(converter=_read_algorithms, n_tokens=1, negative=(), show_default=False),
 ]
-Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON, and nothing else.")]
+Json = Annotated[
+    bool,
+    Parameter(name="--json", negative=(), show_default=False, help="Print JSON, and nothing else."),
+]

@@ -21,6 +21,7 @@ Output = Annotated[Path | None, Parameter(help="Write the plan as JSON to this f
 
 def plan(
     spec: Spec,
+    /,
     *,
     rate: Rate = None,
     allocator: Algorithm = None,

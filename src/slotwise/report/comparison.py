@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -33,8 +34,8 @@ def comparison_report(candidates: Sequence[Candidate]) -> RenderableType:
 
 def _table(asked: float, planned: list[tuple[Candidate, Plan, Prediction]]) -> Table:
     made = table(
-        "Allocator",
-        "Placer",
+        "<Allocator",
+        "<Placer",
         ">Slots",
         ">Extra",
         ">Nodes",
@@ -43,6 +44,7 @@ def _table(asked: float, planned: list[tuple[Candidate, Plan, Prediction]]) -> T
         ">Weighted",
         ">Latency\nms",
         ">Between\nnodes/s",
+        gap=1,
     )
     shown = None
     for candidate, plan, predicted in planned:
@@ -63,7 +65,7 @@ def _table(asked: float, planned: list[tuple[Candidate, Plan, Prediction]]) -> T
     return made
 
 
-def _refusals(candidates: Sequence[Candidate]) -> Iterator[Text]:
+def _refusals(candidates: Sequence[Candidate]) -> Iterator[RenderableType]:
     """One line per allocator and reason, with all the placers it holds for."""
     found: dict[tuple[str, str], list[str]] = {}
     for candidate in candidates:
@@ -72,4 +74,5 @@ def _refusals(candidates: Sequence[Candidate]) -> Iterator[Text]:
             found.setdefault(key, []).append(candidate.placer)
     for (allocator, reason), placers in found.items():
         pairs = f"{allocator} + {', '.join(placers)}"
-        yield Text.assemble("\n", (f"refused {pairs}", "yellow"), f"\n  {reason}")
+        yield Text(f"\nrefused {pairs}", "yellow")
+        yield Padding(Text(reason), (0, 0, 0, 2))

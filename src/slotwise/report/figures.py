@@ -14,7 +14,7 @@ def figure(value: float, none: str = "–") -> str:
     if not math.isfinite(value):
         return none
     size = abs(value)
-    digits = 0 if size >= 1000 or value == 0 else 1 if size >= 10 else 2
+    digits = 0 if size >= 1000 or size < 1e-9 else 1 if size >= 10 else 2
     return f"{value:,.{digits}f}"
 
 

@@ -6,24 +6,22 @@ from rich import box
 from rich.table import Table
 
 
-def table(*columns: str, title: str | None = None) -> Table:
-    """Columns whose heading starts with `>` are numbers: right-aligned, never wrapped."""
+def table(*columns: str, gap: int = 2) -> Table:
+    """Columns whose heading starts with `>` are numbers, right-aligned; with `<`, names that stay
+    on one line. `gap` is the number of blanks between columns.
+    """
     made = Table(
         box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
+        padding=(0, gap - 1, 0, 0),
         pad_edge=False,
         show_edge=False,
-        title=title,
-        title_justify="left",
-        title_style="bold",
         header_style="bold",
     )
     for column in columns:
-        number = column.startswith(">")
         made.add_column(
-            column.removeprefix(">"),
-            justify="right" if number else "left",
-            no_wrap=number,
+            column.lstrip("<>"),
+            justify="right" if column.startswith(">") else "left",
+            no_wrap=column.startswith(("<", ">")),
             overflow="fold",
         )
     return made
