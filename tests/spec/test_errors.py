@@ -233,6 +233,14 @@ CASES = {
     ),
     "second document": (("goals:", "---\ngoals:"), "17:1: a second document starts here"),
     "half a surrogate pair": (('"upper(value)"', '"\\ud800"'), "5:18: half a surrogate pair"),
+    "character that is none": (
+        ('"upper(value)"', '"\\U0011FFFF"'),
+        "5:16: this is not valid YAML (chr() arg not in range(0x110000)): check what follows",
+    ),
+    "version that is none": (
+        ("topology:", f"%YAML {'9' * 5000}.1\n---\ntopology:"),
+        "1:1: this is not valid YAML (Exceeds the limit (4300 digits)",
+    ),
     "control character": (
         ("name: small", "name: sm\0ll"),
         "2:11: the character '\\x00' is not text",
