@@ -6,14 +6,17 @@ These models give the JSON Schema; `build` turns them into the model and back.
 from __future__ import annotations
 
 import difflib
+import re
 from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
     Tag,
+    ValidationInfo,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -28,6 +31,15 @@ Name = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=MOST)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
+
+
+def _key_in_json(key: Any, info: ValidationInfo) -> Any:
+    """JSON has text keys only, so there "4" is the way to write 4; in YAML it is a mistake."""
+    is_number = isinstance(key, str) and re.fullmatch("[1-9][0-9]{0,9}", key)
+    return int(key) if is_number and info.mode == "json" else key
+
+
+ThreadCount = Annotated[Count, BeforeValidator(_key_in_json)]
 
 
 class Document(BaseModel):
@@ -166,7 +178,7 @@ class ProfileDocument(Document):
         }
     )
 
-    threads: Annotated[dict[Count, ThreadRowDocument], Field(min_length=1)] | None = None
+    threads: Annotated[dict[ThreadCount, ThreadRowDocument], Field(min_length=1)] | None = None
     costs: CostsDocument | None = None
     service: ServiceDocument | None = None
     fixed: FixedDocument | None = None
