@@ -71,7 +71,7 @@ class TrafficBased:
         node_cpu = np.add.reduceat(cluster.slot_cpu, cluster.first_slot[:-1])
         node = assign(between, load, np.diff(cluster.first_slot), node_cpu)
         if node.min() < 0:
-            return self._refusal(topology, allocation, worker, load, node, node_cpu)
+            return self._refusal(topology, allocation, cluster, worker, load, node)
         reason = f"{workers} workers of at most {most} threads (α = {self.alpha:g})"
         return Placement(
             self.name,
@@ -91,21 +91,23 @@ class TrafficBased:
         self,
         topology: Topology,
         allocation: Allocation,
+        cluster: Cluster,
         worker: Ints,
         load: Floats,
         node: Ints,
-        node_cpu: Floats,
     ) -> Refusal:
         stuck = int(np.argmin(node))
-        placed = node >= 0
-        free = node_cpu - np.bincount(node[placed], load[placed], len(node_cpu))
+        placed, nodes = node >= 0, len(cluster.nodes)
+        node_cpu = np.bincount(cluster.slot_node, cluster.slot_cpu)
+        has_slot = np.bincount(node[placed], minlength=nodes) < np.diff(cluster.first_slot)
+        free = (node_cpu - np.bincount(node[placed], load[placed], nodes))[has_slot]
         missing = round(float(load[stuck] - free.max()), 9)
         thread = int(np.argmax(worker == stuck))
         operator = topology.operators[allocation.thread_operator[thread]].name
         return Refusal(
             self.name,
             f"the worker with a thread of '{operator}' needs {load[stuck]:.4g} cpu; "
-            f"the node with the most left, {free.max():.4g}, lacks {missing:.4g}",
+            f"the node with a slot and the most left, {free.max():.4g}, lacks {missing:.4g}",
             operator,
             "cpu",
             missing,
