@@ -68,13 +68,14 @@ def written_plans(draw: st.DrawFn) -> Plan:
     slots = st.lists(st.integers(0, cluster.slots - 1), min_size=total, max_size=total)
     sentences = st.lists(st.text(max_size=10), max_size=2).map(tuple)
     senders = st.integers(1, 3).map(lambda n: np.arange(2 * n).reshape(2, n))
+    counts = st.integers(0, 9)
     placement = Placement(
         draw(names),
         tuple(allocation.threads.tolist()),
         np.array(draw(slots)),
         draw(sentences),
-        draw(st.none() | st.builds(CommunicationSchedule, senders, st.integers(0, 9))),
-        draw(st.none() | st.integers(0, 9)),
+        draw(st.none() | st.builds(CommunicationSchedule, senders, counts, counts)),
+        draw(st.none() | counts),
     )
     return Plan(
         pipeline,

@@ -129,8 +129,16 @@ def changed(plan: Plan, *path: Any, to: Any) -> str:
         (("placement", 0, "operator"), "ack", "'placement' contradicts the rest"),
         (("nodes", 1, "name"), "node-a-1", "two nodes are called 'node-a-1'"),
         (("nodes", 0, "slots"), 1_000_000, "its nodes have more than 1,000,000 slots"),
-        (("schedule",), {"senders": [[1], [1, 2]], "stall_steps": 0}, "its schedule are not eq"),
-        (("schedule",), {"senders": [[2**70]], "stall_steps": 0}, "senders.0.0 is 11805916"),
+        (
+            ("schedule",),
+            {"senders": [[1], [1, 2]], "stall_steps": 0, "stages": 1},
+            "its schedule are not eq",
+        ),
+        (
+            ("schedule",),
+            {"senders": [[2**70]], "stall_steps": 0, "stages": 1},
+            "senders.0.0 is 11805916",
+        ),
         (("allocation", "operators", 0, "bundles", 0, "count"), 10**15, "threads are allocated"),
         (("pipeline", "goals", "rate"), -1, "pipeline.goals.rate is -1: write a number above 0"),
         (("pipeline", "profiles", "ack"), None, "operator 'ack' has no profile"),

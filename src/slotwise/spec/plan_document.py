@@ -66,6 +66,7 @@ class ScheduleEntry(Document):
 
     senders: list[list[Annotated[int, Field(ge=0, le=MOST)]]]
     stall_steps: int
+    stages: int
 
 
 class OperatorLoadEntry(Document):

@@ -133,7 +133,11 @@ def _operator_allocation_entry(entry: OperatorAllocation) -> OperatorAllocationE
 def _schedule_entry(schedule: CommunicationSchedule | None) -> ScheduleEntry | None:
     if schedule is None:
         return None
-    return ScheduleEntry(senders=schedule.senders.tolist(), stall_steps=schedule.stall_steps)
+    return ScheduleEntry(
+        senders=schedule.senders.tolist(),
+        stall_steps=schedule.stall_steps,
+        stages=schedule.stages,
+    )
 
 
 def _prediction_entry(prediction: Prediction | None) -> PredictionEntry | None:
@@ -229,7 +233,8 @@ def _schedule(entry: ScheduleEntry | None) -> CommunicationSchedule | None:
         return None
     if len({len(row) for row in entry.senders}) > 1:
         raise SlotwiseError("the rows of its schedule are not equally long")
-    return CommunicationSchedule(np.array(entry.senders, dtype=np.int64), entry.stall_steps)
+    senders = np.array(entry.senders, dtype=np.int64)
+    return CommunicationSchedule(senders, entry.stall_steps, entry.stages)
 
 
 def _prediction(entry: PredictionEntry | None) -> Prediction | None:
