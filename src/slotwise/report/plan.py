@@ -36,13 +36,13 @@ def _headline(plan: Plan) -> Text:
     extra = f" ({plan.extra_slots} extra)" if plan.extra_slots else ""
     types = Counter(node.type for node in plan.cluster.nodes if node.type)
     bought = ", ".join(f"{count}× {name}" for name, count in types.items())
+    cost = f", {plan.cost_per_hour:,.2f} per hour" if plan.cost_per_hour else ""
     return Text.assemble(
         (plan.pipeline.topology.name, "bold"),
         f" at {rate(plan.rate)} tuples/s, by {plan.allocation.algorithm} + "
         f"{plan.placement.algorithm}\n",
         (f"{counted(plan.slots, 'slot')}{extra}", "bold"),
-        f" on {counted(plan.machines, 'machine')}{f' ({bought})' if bought else ''}, "
-        f"{plan.cost_per_hour:,.2f} per hour",
+        f" on {counted(plan.machines, 'machine')}{f' ({bought})' if bought else ''}{cost}",
     )
 
 
