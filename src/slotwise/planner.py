@@ -49,7 +49,7 @@ def plan_with(pipeline: Pipeline, rate: float, scheduler: Scheduler) -> Plan:
         placed = _place_on_bought(placing, scheduler.provisioner)
     _check_budget(pipeline.goals, placed.cluster)
     plan = Plan(
-        pipeline=pipeline,
+        pipeline=replace(pipeline, scheduler=scheduler),
         rate=rate,
         allocation=allocation,
         cluster=placed.cluster,
