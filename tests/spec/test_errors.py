@@ -199,6 +199,14 @@ CASES = {
         ("goals:", "scheduler: {placer: [sam]}\ngoals:"),
         "17:13: scheduler.placer is a list: write an algorithm's name, or {NAME: {OPTION: VALUE}}",
     ),
+    "option of a wrong form": (
+        ("goals:", "scheduler: {placer: {exact: {seconds: [3]}}}\ngoals:"),
+        "17:30: scheduler.placer.exact.seconds is a list: write a number, a text, true or false",
+    ),
+    "infinite option": (
+        ("goals:", "scheduler: {placer: {exact: {seconds: .inf}}}\ngoals:"),
+        "17:39: scheduler.placer.exact.seconds is inf: write a",
+    ),
     "two algorithms": (
         ("goals:", "scheduler: {placer: {sam: {}, exact: {}}}\ngoals:"),
         "17:13: scheduler.placer is a mapping: write only 1 of them",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import slotwise
 from slotwise import __version__
 from slotwise.model import Placement, Plan, Prediction, SlotwiseError
 from slotwise.spec import load
@@ -178,3 +179,14 @@ def test_mutated_plans_are_plans_or_one_sentence(plan: Plan) -> None:
         mutated = text[:at] + rng.choice('0-9"{}[],:.eaN \\') + text[at + rng.randrange(3) :]
         result = outcome(mutated)
         assert isinstance(result, Plan) or "\n" not in result
+
+
+def test_the_algorithms_named_are_those_that_were_used() -> None:
+    plan = slotwise.plan("linear", rate=100, allocator="lsa", provisioner="cheapest", placer="sam")
+    document = json.loads(plan_to_json(plan))
+    assert [document[key] for key in ("allocator", "provisioner", "placer")] == [
+        "lsa",
+        "cheapest",
+        "sam",
+    ]
+    assert document["pipeline"]["scheduler"] == {"allocator": "lsa", "provisioner": "cheapest"}

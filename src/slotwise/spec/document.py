@@ -239,11 +239,26 @@ class NetworkDocument(Document):
     cluster_ms: NotNegative = NetworkDelays.cluster_ms
 
 
-Options = dict[Name, bool | int | float | str]
+def _option_form(value: Any) -> str | None:
+    forms = {bool: "a boolean", int: "a number", float: "a number", str: "a text"}
+    return next((form for kind, form in forms.items() if isinstance(value, kind)), None)
+
+
+Option = Annotated[
+    Annotated[bool, Tag("a boolean")]
+    | Annotated[int | float, Tag("a number")]
+    | Annotated[str, Tag("a text")],
+    Discriminator(
+        _option_form,
+        custom_error_type="form",
+        custom_error_message="write a number, a text, true or false",
+    ),
+]
 ChoiceDocument = Annotated[
     Annotated[Name, Tag("a name")]
     | Annotated[
-        Annotated[dict[Name, Options | None], Field(min_length=1, max_length=1)], Tag("a mapping")
+        Annotated[dict[Name, dict[Name, Option] | None], Field(min_length=1, max_length=1)],
+        Tag("a mapping"),
     ],
     Discriminator(
         _text_or_mapping,
