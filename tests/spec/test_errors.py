@@ -345,3 +345,9 @@ def test_a_spec_error_is_a_slotwise_error_with_its_place() -> None:
     error = raised.value
     assert isinstance(error, SpecError)
     assert (error.file, error.line, error.column) == ("x.yaml", 1, 1)
+
+
+def test_names_with_line_breaks_or_terminal_codes_are_shown_escaped() -> None:
+    with pytest.raises(SpecError) as raised:
+        loads(SPEC.replace("to: out,", 'to: "a\\n\\e[31m",'))
+    assert "unknown operator 'a\\n\\x1b[31m'" in str(raised.value)

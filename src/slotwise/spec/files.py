@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
+from ruamel.yaml.representer import SafeRepresenter
 
 from slotwise import workloads
 from slotwise.model import ModelError, Pipeline
@@ -62,10 +63,10 @@ def loads(text: str, name: str = "<string>") -> Pipeline:
 def dump(pipeline: Pipeline) -> str:
     """A spec file's text: what is default is left out, and `loads` gives an equal pipeline."""
     yaml: Any = YAML(typ="safe", pure=True)
+    yaml.Representer = _Representer
     yaml.sort_base_mapping_type_on_output = False
     yaml.default_flow_style = None
     yaml.width = MOST_BYTES
-    yaml.representer.add_representer(str, _represent_text)
     stream = io.StringIO()
     yaml.dump(document_of(pipeline).model_dump(exclude_defaults=True), stream)
     return stream.getvalue()
@@ -113,7 +114,13 @@ def _first_problem(error: ValidationError, tree: Tree, name: str) -> SpecError:
     return SpecError(name, text, *place)
 
 
-def _represent_text(representer: Any, text: str) -> Any:
-    """In quotes unless it surely reads back as the same text."""
-    plain = _PLAIN_TEXT.fullmatch(text) and isinstance(resolve(text), str)
-    return representer.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
+class _Representer(SafeRepresenter):
+    """A class of its own, because ruamel keeps what it learns to write per class."""
+
+    def text(self, text: str) -> Any:
+        """In quotes unless it surely reads back as the same text."""
+        plain = _PLAIN_TEXT.fullmatch(text) and isinstance(resolve(text), str)
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
+
+
+_Representer.add_representer(str, _Representer.text)

@@ -34,6 +34,7 @@ from slotwise.model import (
 )
 from slotwise.spec.build import document_of, pipeline_of
 from slotwise.spec.document import MOST, Document
+from slotwise.spec.errors import one_line
 from slotwise.spec.messages import sentence
 from slotwise.spec.plan_document import (
     AllocationEntry,
@@ -59,9 +60,9 @@ def plan_from_json(text: str) -> Plan:
         plan = _plan_of(document)
         written = _document_of(plan)
     except ValidationError as error:
-        raise SlotwiseError(f"not a plan: {_first_problem(error)}") from None
+        raise SlotwiseError(one_line(f"not a plan: {_first_problem(error)}")) from None
     except SlotwiseError as error:
-        raise SlotwiseError(f"not a plan: {error}") from None
+        raise SlotwiseError(one_line(f"not a plan: {error}")) from None
     for key in PlanDocument.model_fields:
         same = getattr(document, key) == getattr(written, key)
         if not same and key not in ("slotwise", "pipeline"):
