@@ -30,10 +30,10 @@ TOLERANCE = 1e-9
 Case = tuple[Topology, Allocation, Cluster, Traffic]
 
 
-def known_placers() -> dict[str, Callable[[], Placer]]:
-    """A constructor for every placer of the registry, by name."""
+def known_placers(**options: dict[str, float]) -> dict[str, Callable[[], Placer]]:
+    """A constructor for every placer of the registry, by name; `options` by name too."""
     return {
-        name: partial(registry.placer, Choice(name))
+        name: partial(registry.placer, Choice(name, options.get(name, {})))
         for name, path in registry.PLACERS.items()
         if find_spec(path.partition(":")[0])
     }

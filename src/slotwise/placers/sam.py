@@ -20,6 +20,7 @@ from slotwise.placers._fit_trees import (
     new_first_tree,
     put_best,
     put_first,
+    remove_first,
     take_best,
 )
 from slotwise.placers._shortfall import shortfall
@@ -182,11 +183,11 @@ def _fit(cpu, mem, full, order, first_slot, slot_node, cpu_left, mem_left, next_
     A node's slots are opened from the first on, so its empty ones are those from `next_empty`.
     """
     nodes = len(first_slot) - 1
-    empty_in_order, empty_by_size = new_first_tree(nodes), new_best_tree(nodes)
+    empty_in_order, empty_by_size = new_first_tree(nodes, 3), new_best_tree(nodes)
     used, used_root, empty_root = new_best_tree(len(slot_node)), NONE, NONE
     for node in range(nodes):
         of_slot = cpu_left[first_slot[node]], mem_left[first_slot[node]]
-        put_first(empty_in_order, node, *of_slot)
+        put_first(empty_in_order, node, (*of_slot, min(of_slot)))
         empty_root = put_best(empty_by_size, empty_root, node, *of_slot)
     last = 0
     for done in range(len(order)):
@@ -205,7 +206,7 @@ def _fit(cpu, mem, full, order, first_slot, slot_node, cpu_left, mem_left, next_
             slot = next_empty[node]
             next_empty[node] += 1
             if next_empty[node] == first_slot[node + 1]:
-                put_first(empty_in_order, node, -np.inf, -np.inf)
+                remove_first(empty_in_order, node)
                 empty_root = take_best(empty_by_size, empty_root, node)
         if full[bundle]:
             cpu_left[slot] = mem_left[slot] = 0.0
