@@ -32,8 +32,8 @@ class RStorm:
     never over their memory, but a slot may be over its CPU. Needs are even shares of what the
     operator is charged.
 
-    Untouched nodes alike in size and rack tie, so one of each kind is looked at; the nodes in
-    use are searched by branch and bound. About O(threads · (kinds + log nodes + slots a node)).
+    Untouched nodes of one size tie but for their rack, so two of each size are looked at; the nodes
+    in use are searched by branch and bound. About O(threads · (sizes + log nodes + slots a node)).
     """
 
     name: ClassVar[str] = "r-storm"
@@ -61,7 +61,7 @@ class RStorm:
         placed = _place(
             *(allocation.thread_cpu, allocation.thread_mem, order),
             np.array([self.cpu_weight, self.memory_weight, self.network_weight]),
-            *(cluster.first_slot, cluster.node_rack, _kinds(cluster)),
+            *(cluster.first_slot, cluster.node_rack, _groups(cluster)),
             *(node_cpu, slot_mem, slots),
         )
         if placed < len(order):
@@ -103,52 +103,62 @@ def _sweeps(topology: Topology, allocation: Allocation) -> NDArray[np.int64]:
     return np.lexsort((turn, sweep))
 
 
-def _kinds(cluster: Cluster) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Nodes sorted by what makes them alike when untouched, where each kind begins (one more
-    entry at the end, the number of nodes), and each node's kind. Within a kind nodes keep order.
+def _groups(cluster: Cluster) -> tuple[NDArray[np.int64], ...]:
+    """Nodes grouped by the size and number of their slots, and again by that and their rack.
+
+    The nodes ranked by size and where each size begins (one more entry at the end), then the same
+    by size and rack: kind = size · racks + rack.
     """
     first = cluster.first_slot[:-1]
-    traits = (
-        *(cluster.node_rack.astype(np.float64), np.diff(cluster.first_slot).astype(np.float64)),
-        *(cluster.slot_cpu[first], cluster.slot_memory[first]),
-    )
-    ranked = np.lexsort(traits)
-    differs = np.any(np.diff(np.stack(traits)[:, ranked], axis=1) != 0, axis=0)
-    kind_of = np.empty_like(ranked)
-    kind_of[ranked] = np.concatenate(([0], np.cumsum(differs)))
-    return ranked, np.concatenate(([0], np.flatnonzero(differs) + 1, [len(ranked)])), kind_of
+    traits = (np.diff(cluster.first_slot), cluster.slot_cpu[first], cluster.slot_memory[first])
+    distinct, inverse = np.unique(np.stack(traits, axis=1), axis=0, return_inverse=True)
+    size = inverse.ravel()
+    racks = int(cluster.node_rack.max()) + 1
+    kind = size * racks + cluster.node_rack
+    return *_ranked(size, len(distinct)), *_ranked(kind, len(distinct) * racks)
+
+
+def _ranked(group: NDArray[np.int64], groups: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Nodes by group, in order within a group, and where each group begins."""
+    ranked = np.argsort(group, kind="stable")
+    return ranked, np.searchsorted(group[ranked], np.arange(groups + 1))
 
 
 # Kernels. The nodes in use are in a first tree: CPU left, memory left in the roomiest slot, the
 # lesser of both, and negated, so that maxima bound distances from below: CPU left, memory left.
-# `untouched` points, per kind, at the first node of it that was never used.
+# Untouched nodes of one size are equally far but for their rack, so of each size the first one, and
+# the first one in the reference's rack, stand for all.
 
 
 @njit(cache=True)
 def _place(  # type: ignore[no-untyped-def]
-    cpu, mem, order, weights, first_slot, node_rack, kinds, node_cpu, slot_mem, slots
+    cpu, mem, order, weights, first_slot, node_rack, groups, node_cpu, slot_mem, slots
 ):
     """Place threads in order; return how many were placed. Changes the last three arrays."""
-    ranked, kind_start, kind_of = kinds
+    by_size, size_start, by_kind, kind_start = groups
+    racks = (len(kind_start) - 1) // (len(size_start) - 1)
+    of_size, of_kind = size_start[:-1].copy(), kind_start[:-1].copy()
+    touched = np.zeros(len(node_cpu), dtype=np.bool_)
     in_use = new_first_tree(len(node_cpu), 5)
     node_mem, roomiest = _memory_by_node(first_slot, slot_mem)
     state = (node_cpu, node_mem, roomiest, node_rack)
-    untouched = kind_start[:-1].copy()
     reference = 0
     for done in range(len(order)):
         thread = order[done]
         need = (cpu[thread], mem[thread])
         nearest = _nearer((-1, np.inf), reference, need, weights, reference, state)
-        for kind in range(len(untouched)):
-            if untouched[kind] < kind_start[kind + 1]:
-                node = ranked[untouched[kind]]
-                nearest = _nearer(nearest, node, need, weights, reference, state)
+        for size in range(len(of_size)):
+            kind = size * racks + node_rack[reference]
+            for node in (
+                _first_untouched(by_size, size_start, of_size, size, touched),
+                _first_untouched(by_kind, kind_start, of_kind, kind, touched),
+            ):
+                if node >= 0:
+                    nearest = _nearer(nearest, node, need, weights, reference, state)
         node = _nearest(in_use, nearest, need, weights, reference, state)
         if node < 0:
             return done
-        # A kind's nodes are taken in order, but for node 0: it is the first reference.
-        if untouched[kind_of[node]] < kind_start[kind_of[node] + 1]:
-            untouched[kind_of[node]] += node == ranked[untouched[kind_of[node]]]
+        touched[node] = True
         slot = first_slot[node]
         while slot_mem[slot] < mem[thread] - TOLERANCE:
             slot += 1
@@ -162,6 +172,16 @@ def _place(  # type: ignore[no-untyped-def]
         put_first(in_use, node, figures)
         reference = node
     return len(order)
+
+
+@njit(cache=True)
+def _first_untouched(ranked, start, positions, group, touched):  # type: ignore[no-untyped-def]
+    """The group's first node that was never used; -1 if all were. Moves the group's position."""
+    position = positions[group]
+    while position < start[group + 1] and touched[ranked[position]]:
+        position += 1
+    positions[group] = position
+    return ranked[position] if position < start[group + 1] else -1
 
 
 @njit(cache=True)
