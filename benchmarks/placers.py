@@ -90,20 +90,24 @@ def report(names: Sequence[str], sizes: Sequence[int], repetitions: int) -> None
     for name in names:
         placer = placers[name]()
         seconds(placer, case(1_000), 1)  # compile
-        before: tuple[int, float] | None = None
+        smallest: tuple[int, float] | None = None
         for size in sizes:
             threads = cases[size][1].total_threads
             times, result = seconds(placer, cases[size], repetitions)
             median, spread = statistics.median(times), max(times) - min(times)
-            growth = ""
-            if before:
-                exponent = math.log(median / before[1]) / math.log(threads / before[0])
-                growth = f"{exponent:.2f}"
+            smallest = smallest or (threads, median)
+            growth = _exponent(smallest, (threads, median))
             print(
                 f"{name:<12} {threads:>8,} {median:>9.4f} {spread:>9.4f} {growth:>7}  {result}",
                 flush=True,
             )
-            before = threads, median
+
+
+def _exponent(smaller: tuple[int, float], larger: tuple[int, float]) -> str:
+    """e if time grew like threads^e from the smallest size; nothing for the smallest itself."""
+    if larger[0] == smaller[0]:
+        return ""
+    return f"{math.log(larger[1] / smaller[1]) / math.log(larger[0] / smaller[0]):.2f}"
 
 
 def main() -> None:
