@@ -141,6 +141,8 @@ def charges(
     sizes = [bundle.threads for bundle in bundles]
     slots = placement.slots[np.concatenate(([0], np.cumsum(sizes)[:-1]))]
     assert np.array_equal(np.repeat(slots, sizes), placement.slots), "a bundle was split"
+    full = slots[[bundle.full for bundle in bundles]]
+    assert np.all(np.bincount(slots)[full] == 1), "a full bundle shares its slot"
     return (
         np.bincount(slots, [bundle.cpu for bundle in bundles], cluster.slots),
         np.bincount(slots, [bundle.mem for bundle in bundles], cluster.slots),

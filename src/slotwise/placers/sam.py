@@ -108,12 +108,19 @@ def fit(bundles: BundleTable, order: NDArray[np.int64], cluster: Cluster) -> Fit
     cpu_left, mem_left = cluster.slot_cpu.copy(), cluster.slot_memory.copy()
     next_empty = cluster.first_slot[:-1].copy()
     placed = _fit(
-        *(bundles.cpu, bundles.mem, bundles.full, order),
+        *(bundles.cpu, bundles.mem, bundles.full, order, _least_to_come(bundles, order)),
         *(cluster.first_slot, cluster.slot_node, cpu_left, mem_left, next_empty, slots),
     )
     empty = np.arange(cluster.slots) >= next_empty[cluster.slot_node]
     unplaced = int(order[placed]) if placed < len(order) else None
     return Fitted(slots, cpu_left, mem_left, empty, unplaced)
+
+
+def _least_to_come(bundles: BundleTable, order: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Per position in the order, the least CPU and memory that a later bundle not full needs."""
+    needs = np.where(bundles.full, np.inf, np.stack((bundles.cpu, bundles.mem)))[:, order]
+    later = np.append(needs[:, 1:], np.full((2, 1), np.inf), axis=1)
+    return np.ascontiguousarray(np.minimum.accumulate(later[:, ::-1], axis=1)[:, ::-1])
 
 
 def too_big(
@@ -177,7 +184,9 @@ def _reason(bundles: BundleTable, slots: NDArray[np.int64]) -> str:
 
 
 @njit(cache=True)
-def _fit(cpu, mem, full, order, first_slot, slot_node, cpu_left, mem_left, next_empty, slots):  # type: ignore[no-untyped-def]
+def _fit(  # type: ignore[no-untyped-def]
+    cpu, mem, full, order, least, first_slot, slot_node, cpu_left, mem_left, next_empty, slots
+):
     """Place bundles in order; return how many were placed. Changes the last four arrays.
 
     A node's slots are opened from the first on, so its empty ones are those from `next_empty`.
@@ -213,7 +222,12 @@ def _fit(cpu, mem, full, order, first_slot, slot_node, cpu_left, mem_left, next_
         else:
             cpu_left[slot] -= cpu[bundle]
             mem_left[slot] -= mem[bundle]
-            used_root = put_best(used, used_root, slot, cpu_left[slot], mem_left[slot])
+            # A slot too full for whatever comes is not searched again: the tree stays small.
+            if (
+                cpu_left[slot] >= least[0, done] - TOLERANCE
+                and mem_left[slot] >= least[1, done] - TOLERANCE
+            ):
+                used_root = put_best(used, used_root, slot, cpu_left[slot], mem_left[slot])
         slots[bundle] = slot
         last = slot_node[slot]
     return len(order)
