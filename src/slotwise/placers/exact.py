@@ -31,7 +31,8 @@ class Exact:
     too large for a search gets the start, and the bound of all needs against the largest slots.
 
     Effort is counted in CP-SAT's deterministic seconds, never by the clock, with one thread and
-    a fixed seed: the same input gives the same answer on any machine. Exponential at worst.
+    a fixed seed: the same input gives the same answer, however busy the machine. Exponential at
+    worst.
     """
 
     name: ClassVar[str] = "exact"
