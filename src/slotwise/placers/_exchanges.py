@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from slotwise.model import Allocation, Cluster, Topology
 from slotwise.model.allocation import TOLERANCE
-from slotwise.placers._cp_sat import MOST_VARIABLES
 from slotwise.placers.sam import BundleTable
 
 MOST_PASSES = 50
 """Passes over all slots and bundles; a handful is usual until nothing gains any more."""
+MOST_WORK = 2_000_000
+"""A pass costs bundles² · operators; with more than this none is made."""
 
 
 def exchanged(
@@ -32,7 +33,7 @@ def exchanged(
 
     O(passes · bundles² · operators); left as it is where that would be too much.
     """
-    if len(slots) * len(topology.operators) > MOST_VARIABLES:
+    if len(slots) ** 2 * len(topology.operators) > MOST_WORK:
         return slots
     state = _State(topology, allocation, bundles, cluster, stream_rates, slots)
     for _ in range(MOST_PASSES):
