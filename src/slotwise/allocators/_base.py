@@ -100,7 +100,7 @@ def allocate_each(
 def fixed_entry(demand: Demand, fixed: FixedLoad) -> OperatorAllocation:
     """A fixed load's threads, charged what its profile says."""
     each = Bundle(1, fixed.cpu / fixed.threads, fixed.mem / fixed.threads)
-    reason = f"fixed load: {fixed.threads} thread{'s' if fixed.threads > 1 else ''}"
+    reason = "fixed load, whatever the rate"
     return OperatorAllocation(demand.operator, demand.arriving, (each,) * fixed.threads, reason)
 
 
