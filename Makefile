@@ -35,7 +35,7 @@ $(READY): requirements.txt pyproject.toml
 
 jdk:
 	@set -e; \
-	if command -v javac >/dev/null || [ -x "$${JAVA_HOME:-}/bin/javac" ]; then exit 0; fi; \
+	if command -v javac >/dev/null || [ -x "$${JAVA_HOME:-/nowhere}/bin/javac" ]; then exit 0; fi; \
 	if ! command -v apt-get >/dev/null; then \
 	  echo 'make: no javac and no apt-get to get it with: install a JDK, 17 or newer' >&2; exit 1; \
 	fi; \
