@@ -68,8 +68,8 @@ def required_rate(pipeline: Pipeline, rate: float | None) -> float:
     chosen = pipeline.goals.rate if rate is None else rate
     if chosen is None:
         raise SlotwiseError(
-            f"no rate to plan '{pipeline.topology.name}' for: give one (--rate), "
-            f"or write goals.rate into its spec"
+            f"no rate to plan '{pipeline.topology.name}' for: give one, or write goals.rate "
+            f"into its spec"
         )
     return chosen
 

@@ -20,7 +20,7 @@ from slotwise.spec.errors import SpecError
 from slotwise.spec.messages import sentence
 from slotwise.spec.tree import Tree, read_tree, resolve
 
-MOST_BYTES = 5_000_000
+MOST_BYTES = 2_000_000
 """Larger files are refused unread: a spec of 10,000 operators has about 1 MB."""
 
 _PLAIN_TEXT = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
