@@ -80,7 +80,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"
+    told = " ".join(f"{type(error).__name__}: {error}".split())
     return (
-        f"this should not happen ({type(error).__name__}: {error}): please report it "
+        f"this should not happen ({told}): please report it "
         "with what you did and what SLOTWISE_DEBUG=1 prints"
     )
