@@ -180,7 +180,12 @@ def _named(allocation: Allocation, bundles: BundleTable, bundle: int) -> str:
 def _reason(bundles: BundleTable, slots: NDArray[np.int64]) -> str:
     alone, rest = int(bundles.full.sum()), int((~bundles.full).sum())
     shared = len(np.unique(slots[~bundles.full]))
-    return f"{alone} full bundles have a slot each; {rest} partial bundles are in {shared} slots"
+    parts = [
+        f"{alone} full bundle{'s have a slot each' if alone > 1 else ' has a slot to itself'}",
+        f"{rest} partial bundle{'s are' if rest > 1 else ' is'} in {shared} slot"
+        f"{'s'[: shared > 1]}",
+    ]
+    return "; ".join(part for part, number in zip(parts, (alone, rest), strict=True) if number)
 
 
 @njit(cache=True)
