@@ -13,7 +13,7 @@ from typing import Any
 
 from slotwise import cli
 
-_FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 _SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -23,11 +23,12 @@ class WrongExample(AssertionError):
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: where its first line stands, and its text."""
+    """A fenced block: where its first line stands, the file it shows, if any, and its text."""
 
     place: str
     line: int
     language: str
+    file: str | None
     text: str
 
 
@@ -35,18 +36,24 @@ def blocks(name: str, markdown: str) -> list[Block]:
     """All fenced blocks, of any language."""
     found = []
     for match in _FENCE.finditer(markdown):
-        line = markdown.count("\n", 0, match.start(3)) + 1
-        text = re.sub(f"^{match[1]}", "", match[3], flags=re.MULTILINE)
-        found.append(Block(f"{name}:{line}", line, match[2], text))
+        line = markdown.count("\n", 0, match.start(4)) + 1
+        text = re.sub(f"^{match[1]}", "", match[4], flags=re.MULTILINE)
+        file = re.search(r"\bfile=(\S+)", match[3])
+        found.append(Block(f"{name}:{line}", line, match[2], file and file[1], text))
     return found
 
 
 def execute(file: Path) -> int:
-    """Run every python and console block in turn, in the current folder; return how many."""
+    """Run every python and console block in turn, in the current folder; return how many.
+
+    A block with `file=NAME` after its language is written to that file instead.
+    """
     namespace: dict[str, Any] = {"__name__": "__example__"}
     executed = 0
     for block in blocks(file.name, file.read_text(encoding="utf-8")):
-        if block.language == "python":
+        if block.file is not None:
+            Path(block.file).write_text(block.text, encoding="utf-8")
+        elif block.language == "python":
             _execute_python(block, namespace)
         elif block.language == "console":
             _execute_console(block)
@@ -73,8 +80,11 @@ def _execute_python(block: Block, namespace: dict[str, Any]) -> None:
 
 
 def _execute_console(block: Block) -> None:
+    status = cli.DONE
     for part in re.split(r"^(?=\$ )", block.text, flags=re.MULTILINE):
         command, _, expected = part.partition("\n")
+        if command == "$ echo $?" and expected.strip() != f"{status}":
+            raise WrongExample(f"{block.place}\n{command}\nshould print: {status}")
         if not command.startswith("$ slotwise"):
             continue
         status, printed = _run(command.removeprefix("$ slotwise"))

@@ -46,6 +46,8 @@ class TestRunner:
             "```yaml",
             "not: looked at",
             "```",
+            "```yaml file=empty.yaml",
+            "```",
             "```console",
             "$ pip install slotwise",
             "not looked at either",
@@ -54,9 +56,13 @@ class TestRunner:
             "$ slotwise plan mine.yaml  # a comment",
             "page-views at 5,000 tuples/s, ...",
             "$ slotwise plan mine.yaml",
+            "$ slotwise plan empty.yaml",
+            "slotwise: empty.yaml:1:1: the spec is empty...",
+            "$ echo $?",
+            "1",
             "```",
         )
-        assert execute(page) == 3
+        assert execute(page) == 4
         assert (tmp_path / "mine.yaml").exists()
 
     @pytest.mark.parametrize(
@@ -65,6 +71,7 @@ class TestRunner:
             ("```python", ">>> 1 + 1", "3", "```"),
             ("```console", "$ slotwise --version", "9.9.9", "```"),
             ("```console", "$ slotwise plan nosuch", "```"),
+            ("```console", "$ slotwise plan nosuch", "...", "$ echo $?", "0", "```"),
         ],
     )
     def test_a_wrong_example_fails_with_its_place(
