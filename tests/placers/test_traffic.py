@@ -183,3 +183,13 @@ def test_uses_all_workers_and_none_has_more_than_the_most(case: Case, alpha: flo
         assert len(answer.used_slots) == workers
         most = most_threads(allocation.total_threads, workers, alpha)
         assert np.bincount(answer.slots).max() <= most
+
+
+def test_workers_keep_within_a_slots_cpu_where_they_can() -> None:
+    # All exchange as much with each other, so that by traffic alone one worker would take all.
+    of = builders.topology("a>b")
+    given = builders.allocation(of, {"a": 2, "b": 2}, cpu=0.5)
+    on = builders.cluster(2, slots=2)
+    placement = TrafficBased(alpha=1.0).place(of, given, on, builders.traffic(of, given))
+    assert isinstance(placement, Placement)
+    assert max(np.bincount(placement.slots)) <= 2
