@@ -66,8 +66,9 @@ def execute(file: Path) -> int:
 def _execute_python(block: Block, namespace: dict[str, Any]) -> None:
     if ">>>" not in block.text:
         # Blank lines first, so that a traceback has the line of the Markdown file.
+        text = "\n" * (block.line - 1) + block.text
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile("\n" * (block.line - 1) + block.text, block.place, "exec"), namespace)
+            exec(compile(text, block.place, "exec", dont_inherit=True), namespace)
         return
     example = doctest.DocTestParser().get_doctest(
         block.text, namespace, block.place, block.place, block.line - 1
