@@ -119,8 +119,8 @@ def test_algorithms_has_every_member_with_its_options(capsys: pytest.CaptureFixt
     found, expected = set(), set()
     for heading, rows in tables("algorithms.md").items():
         for row in rows:
-            options = frozenset(named(row[-3]))
-            found.add((titles[heading.split(":")[0]], row[0].strip("`"), options))
+            told = frozenset(named(row[-3]))
+            found.add((titles[heading.split(":")[0]], row[0].strip("`"), told))
     for entry in json.loads(capsys.readouterr().out):
         options = {
             name if default is None else f"{name}={default:g}"
