@@ -118,3 +118,23 @@ def test_a_missed_goal_is_told() -> None:
 def test_no_rate_is_one_clear_sentence() -> None:
     with pytest.raises(SlotwiseError, match="no rate to plan 'linear' for"):
         slotwise.plan("linear")
+
+
+def test_a_plan_prints_in_one_line() -> None:
+    assert str(slotwise.plan("linear", 100)) == (
+        "linear at 100 tuples/s by mba + sam: 335 threads in 7 slots on 2 machines, "
+        "predicted 80.0/s"
+    )
+
+
+def test_two_plans_tell_what_differs() -> None:
+    small, large = slotwise.plan("linear", 50), slotwise.plan("linear", 100)
+    assert large.changes_from(large) == ()
+    assert set(large.changes_from(small)) >= {
+        "azure-blob: 80 → 170 threads",
+        "azure-table: 70 → 160 threads",
+        "machine d3-2 is new",
+    }
+    moved = slotwise.plan("linear", 100, placer="round-robin").changes_from(large)
+    assert len(moved) == 1
+    assert moved[0].endswith("threads moved")
