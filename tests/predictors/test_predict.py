@@ -179,6 +179,33 @@ def test_latency_is_jacksons_with_the_networks_share() -> None:
     assert predicted.inter_slot_traffic == pytest.approx(10 + 0.5 * a + 0.1 * a)
 
 
+def test_one_thread_each_has_the_same_latency_under_either_kind_of_queue() -> None:
+    served = {"in": FAST, "a": ServiceRate(30.0), "b": ServiceRate(50.0)}
+    of = topology("in>a", "a>b:0.5")
+    predicted = predict(plan_of(of, served, {"in": [0], "a": [1], "b": [2]}, rate=20.0))
+    assert predicted.thread_queues_ms == pytest.approx(predicted.latency_ms)
+
+
+def test_queues_per_thread_lie_between_one_queue_and_random_splitting() -> None:
+    served = {"in": FAST, "a": ServiceRate(30.0)}
+    plan = plan_of(topology("in>a"), served, {"in": [0], "a": [1, 2, 3, 4]}, rate=96.0)
+    predicted = predict(plan)
+    random_splitting_ms = 1000 / (30 - 96 / 4)
+    assert predicted.latency_ms < predicted.thread_queues_ms < random_splitting_ms
+    hashed = replace(
+        plan.pipeline.topology, streams=(Stream("in", "a", grouping=Grouping("fields", ("k",))),)
+    )
+    by_key = predict(replace(plan, pipeline=replace(plan.pipeline, topology=hashed)))
+    assert by_key.thread_queues_ms == pytest.approx(random_splitting_ms)
+
+
+def test_unequal_slots_are_waited_for_longer() -> None:
+    served = {"in": FAST, "a": table((1, 30, 0.1), (2, 50, 0.1))}
+    even = plan_of(topology("in>a"), served, {"in": [0], "a": [1, 2]}, rate=40.0)
+    crowded = plan_of(topology("in>a"), served, {"in": [0], "a": [1, 1]}, rate=40.0)
+    assert predict(crowded).thread_queues_ms > predict(even).thread_queues_ms
+
+
 def test_distance_classes() -> None:
     network = NetworkDelays(slot_ms=1, node_ms=10, rack_ms=100, cluster_ms=1000)
     served = {"in": FAST, "a": FAST}

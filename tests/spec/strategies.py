@@ -47,6 +47,7 @@ def predictions(draw: st.DrawFn, of: Topology, on: Cluster) -> Prediction:
                 "inter_node_traffic",
                 "proportional_rate",
                 "shuffle_rate",
+                "thread_queues_ms",
             )
         },
         operators=tuple(

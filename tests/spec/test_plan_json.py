@@ -38,6 +38,7 @@ def plan() -> Plan:
         inter_node_traffic=5.0,
         proportional_rate=90.0,
         shuffle_rate=80.0,
+        thread_queues_ms=12.0,
         bottleneck="ack",
     )
     return Plan(

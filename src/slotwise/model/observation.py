@@ -81,3 +81,6 @@ class Prediction(Observation):
     """If every thread got the same share."""
     bottleneck: str
     """The operator that limits `rate`."""
+    thread_queues_ms: float
+    """`latency_ms` where every thread has its own queue, as in Spark and Storm; `latency_ms` itself
+    takes one queue per operator, as paper 5 does."""

@@ -98,6 +98,8 @@ def _prediction(plan: Plan, predicted: Prediction) -> Table:
     network = f" ({figure(predicted.network_ms)} ms of it in the network)"
     bounded = not predicted.fully_busy
     made.add_row("Latency", Text(predicted.latency_told + (network if bounded else "")))
+    if bounded:
+        made.add_row("", f"{figure(predicted.thread_queues_ms)} ms if every thread has its queue")
     made.add_row("Between nodes", f"{figure(predicted.inter_node_traffic)} tuples/s")
     for number, goal in enumerate(_goals(plan.pipeline.goals, plan.missed_goals())):
         made.add_row("" if number else "Goals", goal)

@@ -103,6 +103,7 @@ class PredictionEntry(Document):
     inter_node_traffic: Unbounded
     proportional_rate: Unbounded
     shuffle_rate: Unbounded
+    thread_queues_ms: Unbounded
     bottleneck: str
 
 
