@@ -6,8 +6,8 @@ Lengths are in seconds (`_s`) or milliseconds (`_ms`), sizes in bytes, rates in 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from slotwise.model import ModelError, NetworkDelays, Plan
@@ -17,6 +17,11 @@ ServiceKind = Literal["profile", "deterministic", "exponential", "gamma", "logno
 KeyKind = Literal["uniform", "zipf", "recorded"]
 SINE_POINTS = 128
 """A sine is followed by so many straight pieces per period: within 0.03 % of it."""
+
+
+def _check_known(value: str, kind: object, what: str) -> None:
+    if value not in get_args(kind):
+        raise ModelError(f"unknown {what} '{value}': write one of {', '.join(get_args(kind))}")
 
 
 @dataclass(frozen=True)
@@ -266,6 +271,52 @@ class PlanChange:
             raise ModelError(f"a plan change pauses {self.pause_s} seconds: write 0 or more")
 
 
-def _check_known(value: str, kind: object, what: str) -> None:
-    if value not in get_args(kind):
-        raise ModelError(f"unknown {what} '{value}': write one of {', '.join(get_args(kind))}")
+Kernel = Literal["feed-forward", "events"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """All that `simulate` is told, in one value; see simulation/__init__.py."""
+
+    arrivals: Arrivals = Arrivals()
+    service: ServiceTimes = ServiceTimes()
+    service_of: Mapping[str, ServiceTimes] = field(default_factory=dict)
+    """Operators whose service times vary differently."""
+    keys: Keys = Keys()
+    routing: Routing = Routing()
+    network: Network = Network()
+    buffers: Buffers = Buffers()
+    tuples: int | None = None
+    duration_s: float | None = None
+    warm_up: float = 0.1
+    seed: int = 0
+    changes: tuple[PlanChange, ...] = ()
+    kernel: Kernel | None = None
+    windows: int = 100
+
+    def __post_init__(self) -> None:
+        if self.tuples is not None and self.duration_s is not None:
+            raise ModelError("give 'tuples' or 'duration_s', not both")
+        if self.tuples is not None and self.tuples < 1:
+            raise ModelError(f"there are {self.tuples} tuples: write a whole number above 0")
+        if self.duration_s is not None and not (
+            math.isfinite(self.duration_s) and self.duration_s > 0
+        ):
+            raise ModelError(f"the duration is {self.duration_s}: write seconds above 0")
+        if not 0 <= self.warm_up < 1:
+            raise ModelError(f"the warm-up is {self.warm_up}: write a part of the run, 0 to 1")
+        if self.seed < 0:
+            raise ModelError(f"the seed is {self.seed}: write a whole number, 0 or more")
+        if self.windows < 1:
+            raise ModelError(f"there are {self.windows} windows: write a whole number above 0")
+        if self.kernel not in (None, *get_args(Kernel)):
+            raise ModelError(f"unknown kernel '{self.kernel}': write feed-forward or events")
+        if self.buffers.capacity is not None and self.routing.queue == "shared":
+            raise ModelError("bounded buffers are per thread: they do not go with a shared queue")
+        last = 0.0
+        for change in self.changes:
+            if change.at_s < last:
+                raise ModelError(
+                    f"the plan change at second {change.at_s} begins before the last one is over"
+                )
+            last = change.at_s + change.pause_s

@@ -1,0 +1,113 @@
+"""Random numbers as a function of (seed, who, how many before): no state, no order.
+
+A drawer's numbers are splitmix64 (Steele, Lea, Flood 2014) started at a hashed key: number n is
+mixed(key + n·γ). So the n-th service time of a thread is the same whichever kernel asks for it,
+and whenever. What a number is for is a salt on the key.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+ARRIVAL = np.uint64(0xD1B54A32D192ED03)
+SERVICE = np.uint64(0x8CB92BA72F3D8DD7)
+COUNT = np.uint64(0xABC98388FB8FAC03)
+TARGET = np.uint64(0x2545F4914F6CDD1D)
+KEY = np.uint64(0xDB4F0B9175AE2165)
+FORWARD = np.uint64(0xBBE0563303A4615F)
+
+DETERMINISTIC, EXPONENTIAL, GAMMA_SHAPED, LOGNORMAL, SAMPLES = range(5)
+"""How service times vary, as the kernels know it."""
+
+_M1 = np.uint64(0xBF58476D1CE4E5B9)
+_M2 = np.uint64(0x94D049BB133111EB)
+_S11, _S27, _S30, _S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+_UNIT = 2.0**-53
+
+
+def thread_keys(seed: int, part: int, threads: int) -> NDArray[np.uint64]:
+    """One key per thread; `part` tells the stretches between plan changes apart."""
+    words = np.random.SeedSequence((seed, part)).generate_state(2, np.uint64)
+    return _keys(words[0], words[1], threads)
+
+
+@njit(cache=True)
+def _keys(first: np.uint64, second: np.uint64, threads: int) -> NDArray[np.uint64]:
+    keys = np.empty(threads, dtype=np.uint64)
+    for thread in range(threads):
+        keys[thread] = mixed(first + mixed(second + np.uint64(thread) * GAMMA))
+    return keys
+
+
+@njit(cache=True, inline="always")
+def mixed(word: np.uint64) -> np.uint64:
+    """splitmix64's finaliser: every bit of `word` moves every bit of the result."""
+    word = (word ^ (word >> _S30)) * _M1
+    word = (word ^ (word >> _S27)) * _M2
+    return word ^ (word >> _S31)
+
+
+@njit(cache=True, inline="always")
+def number(key: np.uint64, salt: np.uint64, index: int) -> np.uint64:
+    """64 random bits."""
+    return mixed((key ^ salt) + np.uint64(index) * GAMMA)
+
+
+@njit(cache=True, inline="always")
+def unit(word: np.uint64) -> float:
+    """A number strictly between 0 and 1, from 64 random bits."""
+    return (np.float64(word >> _S11) + 0.5) * _UNIT
+
+
+@njit(cache=True, inline="always")
+def exponential(word: np.uint64) -> float:
+    return -math.log(unit(word))
+
+
+@njit(cache=True)
+def service_factor(
+    kind: int, shape: float, samples: NDArray[np.float64], key: np.uint64, index: int
+) -> float:
+    """A service time as a multiple of its mean: always 1 in the mean.
+
+    `shape`: of gamma 1/scv, of log-normal the standard deviation of the logarithm.
+    """
+    if kind == EXPONENTIAL:
+        return exponential(number(key, SERVICE, index))
+    if kind == DETERMINISTIC:
+        return 1.0
+    word = number(key, SERVICE, index)
+    if kind == GAMMA_SHAPED:
+        return _gamma(shape, word) / shape
+    if kind == LOGNORMAL:
+        return math.exp(shape * _normal(word, mixed(word + GAMMA)) - shape * shape / 2)
+    return float(samples[int(unit(word) * len(samples))])
+
+
+@njit(cache=True)
+def _normal(word: np.uint64, other: np.uint64) -> float:
+    """Box and Muller."""
+    return math.sqrt(2 * exponential(word)) * math.cos(2 * math.pi * unit(other))
+
+
+@njit(cache=True)
+def _gamma(shape: float, word: np.uint64) -> float:
+    """Marsaglia and Tsang 2000; the draws of one number are a splitmix64 run of their own."""
+    boost = 1.0
+    if shape < 1:
+        word += GAMMA
+        boost = unit(mixed(word)) ** (1 / shape)
+        shape += 1
+    d = shape - 1 / 3
+    c = 1 / math.sqrt(9 * d)
+    while True:
+        x = _normal(mixed(word + GAMMA), mixed(word + GAMMA + GAMMA))
+        word += GAMMA + GAMMA + GAMMA
+        v = (1 + c * x) ** 3
+        if v > 0 and math.log(unit(mixed(word))) < 0.5 * x * x + d - d * v + d * math.log(v):
+            return d * v * boost
