@@ -95,7 +95,7 @@ def plan_auto(pipeline: Pipeline, rate: float, scheduler: Scheduler) -> Plan:
 
 
 def _candidate(pipeline: Pipeline, rate: float, scheduler: Scheduler) -> Candidate:
-    pair = scheduler.allocator.name, scheduler.placer.name
+    pair = str(scheduler.allocator), str(scheduler.placer)
     try:
         return Candidate(rate, *pair, plan_as_chosen(pipeline, rate, scheduler), None)
     except Refused as error:
@@ -123,6 +123,6 @@ def _told(candidate: Candidate) -> str:
     assert plan.predicted is not None
     return (
         f"auto tried {candidate.placer}: {plan.slots} slots, {plan.cost_per_hour:.2f} per hour, "
-        f"{plan.predicted.rate:,.1f}/s, latency {plan.predicted.latency_ms:,.1f} ms, "
+        f"{plan.predicted.rate:,.1f}/s, latency {plan.predicted.latency_told}, "
         f"{plan.predicted.inter_node_traffic:,.1f}/s between nodes"
     )

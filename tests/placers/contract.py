@@ -122,7 +122,8 @@ def check_growth(
 
 def doubled(cluster: Cluster) -> Cluster:
     """Every node twice."""
-    again = tuple(replace(node, name=f"{node.name}+") for node in cluster.nodes)
+    size = len(cluster.nodes)
+    again = tuple(replace(n, name=f"{n.name}+{size}") for n in cluster.nodes)
     return replace(cluster, nodes=cluster.nodes + again)
 
 

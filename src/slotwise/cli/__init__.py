@@ -1,0 +1,86 @@
+"""The command line: one file per command, loaded when it is called, so that --help is quick.
+
+Exit codes: 0 done, 1 error (one sentence on stderr), 2 wrong usage, 99 a goal was missed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from cyclopts import App, CycloptsError
+
+from slotwise import __version__
+
+COMMANDS = ("plan", "compare", "init", "examples", "algorithms", "schema", "doctor")
+DONE, ERROR, USAGE, GOAL_MISSED, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 99, 130, 141
+
+app = App(
+    name="slotwise",
+    help="Sizes, places and predicts streaming dataflows on Apache Spark.",
+    version=__version__,
+    help_epilogue="A SPEC is a file or the name of a bundled example: slotwise plan linear",
+    suppress_keyboard_interrupt=False,
+)
+for _number, _name in enumerate(COMMANDS):
+    app.command(f"slotwise.cli.{_name}:{_name}", name=_name, sort_key=_number, help_epilogue="")
+app.register_install_completion_command(help="Install completion for your shell.")
+
+
+def main() -> NoReturn:
+    """The entry point of the `slotwise` script."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show × gets a ? and not a traceback.
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="replace")
+    status = run(sys.argv[1:])
+    sys.stderr.flush()
+    sys.exit(status)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Do what `arguments` say, tell what went wrong in one sentence, and return the exit code."""
+    try:
+        status = app(
+            arguments, exit_on_error=False, print_error=False, result_action="return_value"
+        )
+        sys.stdout.flush()
+        return status or DONE
+    except CycloptsError as error:
+        command = " ".join(["slotwise", *(error.command_chain or ())])
+        _tell(f"{str(error).strip()}\nSee '{command} --help'.")
+        return USAGE
+    except KeyboardInterrupt:
+        _tell("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain again on exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except Exception as error:
+        _tell(_sentence(error))
+        return ERROR
+
+
+def _tell(text: str) -> None:
+    print(f"slotwise: {text}", file=sys.stderr)
+
+
+def _sentence(error: Exception) -> str:
+    from slotwise.model import SlotwiseError
+
+    if os.environ.get("SLOTWISE_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    if isinstance(error, SlotwiseError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}"
+    return (
+        f"this should not happen ({type(error).__name__}: {error}): please report it "
+        "with what you did and what SLOTWISE_DEBUG=1 prints"
+    )

@@ -5,6 +5,7 @@ What an origin cannot tell is left at its default: a prediction has no time seri
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -118,6 +119,19 @@ class Observation:
     series: TimeSeries | None = None
     remarks: tuple[str, ...] = ()
     """What a reader must know: why it is unstable, what was cut short, a deadlock."""
+
+    @property
+    def fully_busy(self) -> tuple[str, ...]:
+        """The operators whose queue never empties, so that a tuple's wait has no bound."""
+        return tuple(o.operator for o in self.operators if math.isinf(o.waiting_ms + o.service_ms))
+
+    @property
+    def latency_told(self) -> str:
+        """The latency for people: `12.3 ms`, or which operators leave it without a bound."""
+        if math.isfinite(self.latency_ms):
+            return f"{self.latency_ms:,.1f} ms"
+        verb = "is" if len(self.fully_busy) == 1 else "are"
+        return f"unbounded: {', '.join(self.fully_busy)} {verb} fully busy"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,6 +52,11 @@ class Choice:
     name: str
     options: Mapping[str, float | int | str] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """As it is written on the command line: `topology:alpha=0.2`."""
+        options = ",".join(f"{name}={value}" for name, value in self.options.items())
+        return f"{self.name}:{options}" if options else self.name
+
 
 @dataclass(frozen=True)
 class Scheduler:

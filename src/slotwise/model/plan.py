@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from slotwise.model.allocation import Allocation
 from slotwise.model.cluster import Cluster
+from slotwise.model.html import plan_html
 from slotwise.model.observation import Prediction
 from slotwise.model.pipeline import Pipeline
 from slotwise.model.placement import Placement
@@ -42,6 +45,15 @@ class Plan:
     def cost_per_hour(self) -> float:
         return self.cluster.price_per_hour
 
+    def threads_in_slots(self) -> tuple[tuple[tuple[str, int], ...], ...]:
+        """Per slot of the cluster, how many threads of which operators are in it."""
+        found: list[list[tuple[str, int]]] = [[] for _ in range(self.cluster.slots)]
+        for operator, slot, threads in zip(
+            *map(np.ndarray.tolist, self.placement.groups), strict=True
+        ):
+            found[slot].append((self.allocation.operators[operator].operator, threads))
+        return tuple(map(tuple, found))
+
     def missed_goals(self) -> tuple[str, ...]:
         """One sentence for each goal of the pipeline that the prediction does not meet."""
         if self.predicted is None:
@@ -55,7 +67,11 @@ class Plan:
             )
         if goals.latency_ms is not None and predicted.latency_ms > goals.latency_ms * (1 + 1e-9):
             missed.append(
-                f"predicted latency {predicted.latency_ms:,.1f} ms is above the goal of "
-                f"{goals.latency_ms:,.1f} ms"
+                f"predicted latency is above the goal of {goals.latency_ms:,.1f} ms "
+                f"({predicted.latency_told})"
             )
         return tuple(missed)
+
+    def _repr_html_(self) -> str:
+        """Notebooks show this."""
+        return plan_html(self)

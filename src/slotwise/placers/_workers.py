@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotwise.model import Cluster, Refusal, Topology
+from slotwise.placers.round_robin import even_order
 
 
 def worker_slots(name: str, topology: Topology, cluster: Cluster) -> NDArray[np.int64] | Refusal:
@@ -24,8 +25,7 @@ def worker_slots(name: str, topology: Topology, cluster: Cluster) -> NDArray[np.
             resource="slots",
             missing=float(asked - cluster.slots),
         )
-    index_in_node = np.arange(cluster.slots) - cluster.first_slot[cluster.slot_node]
-    return np.lexsort((cluster.slot_node, index_in_node))[:asked]
+    return even_order(cluster)[:asked]
 
 
 def shared_evenly(

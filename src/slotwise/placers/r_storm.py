@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -42,6 +43,12 @@ class RStorm:
     cpu_weight: float = 1.0
     memory_weight: float = 1.0
     network_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            weight = getattr(self, field.name)
+            if not (math.isfinite(weight) and weight >= 0):
+                raise ValueError(f"{field.name} is {weight}: write 0 or more")
 
     def place(
         self, topology: Topology, allocation: Allocation, cluster: Cluster, traffic: Traffic

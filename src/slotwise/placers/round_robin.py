@@ -28,6 +28,10 @@ class RoundRobin:
     workers: int | None = None
     """Slots to use; None: as many as the topology asks for, or all if it does not say."""
 
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise ValueError(f"workers is {self.workers}: write a whole number above 0")
+
     def place(
         self, topology: Topology, allocation: Allocation, cluster: Cluster, traffic: Traffic
     ) -> Placement | Refusal:

@@ -12,6 +12,16 @@ from numpy.typing import NDArray
 from slotwise.model import Allocation, Cluster, Placement, Refusal, Topology, Traffic
 from slotwise.model.allocation import TOLERANCE
 from slotwise.placers._base import Guarantee
+from slotwise.placers._fit_trees import (
+    NONE,
+    best_fit,
+    first_fit,
+    new_best_tree,
+    new_first_tree,
+    put_best,
+    put_first,
+    take_best,
+)
 from slotwise.placers._shortfall import shortfall
 
 
@@ -165,119 +175,44 @@ def _reason(bundles: BundleTable, slots: NDArray[np.int64]) -> str:
     return f"{alone} full bundles have a slot each; {rest} partial bundles are in {shared} slots"
 
 
-# Kernels. A tree holds per leaf what is left there, and above it, to prune a search: the most CPU,
-# the most memory, the most of the lesser of both, and the least sum. The third keeps slots that
-# have run out of one resource only from being visited over and over.
-
-
 @njit(cache=True)
 def _fit(cpu, mem, full, order, first_slot, slot_node, cpu_left, mem_left, next_empty, slots):  # type: ignore[no-untyped-def]
-    """Place bundles in order; return how many were placed. Changes the last four arrays."""
+    """Place bundles in order; return how many were placed. Changes the last four arrays.
+
+    A node's slots are opened from the first on, so its empty ones are those from `next_empty`.
+    """
     nodes = len(first_slot) - 1
-    used, empty = _tree(len(slot_node)), _tree(nodes)
+    empty_in_order, empty_by_size = new_first_tree(nodes), new_best_tree(nodes)
+    used, used_root, empty_root = new_best_tree(len(slot_node)), NONE, NONE
     for node in range(nodes):
-        _set(empty, node, cpu_left[first_slot[node]], mem_left[first_slot[node]])
+        of_slot = cpu_left[first_slot[node]], mem_left[first_slot[node]]
+        put_first(empty_in_order, node, *of_slot)
+        empty_root = put_best(empty_by_size, empty_root, node, *of_slot)
     last = 0
     for done in range(len(order)):
         bundle = order[done]
-        slot = -1 if full[bundle] else _best_fit(used, cpu[bundle], mem[bundle])
-        if slot < 0:
+        need = cpu[bundle], mem[bundle]
+        slot = NONE if full[bundle] else best_fit(used, used_root, *need)
+        if slot != NONE:
+            used_root = take_best(used, used_root, slot)
+        else:
             if full[bundle]:
-                node = _first_fit(empty, last, cpu[bundle], mem[bundle])
+                node = first_fit(empty_in_order, last, *need)
             else:
-                node = _best_fit(empty, cpu[bundle], mem[bundle])
-            if node < 0:
+                node = best_fit(empty_by_size, empty_root, *need)
+            if node == NONE:
                 return done
             slot = next_empty[node]
             next_empty[node] += 1
             if next_empty[node] == first_slot[node + 1]:
-                _set(empty, node, -np.inf, -np.inf)
+                put_first(empty_in_order, node, -np.inf, -np.inf)
+                empty_root = take_best(empty_by_size, empty_root, node)
         if full[bundle]:
             cpu_left[slot] = mem_left[slot] = 0.0
         else:
             cpu_left[slot] -= cpu[bundle]
             mem_left[slot] -= mem[bundle]
-            _set(used, slot, cpu_left[slot], mem_left[slot])
+            used_root = put_best(used, used_root, slot, cpu_left[slot], mem_left[slot])
         slots[bundle] = slot
         last = slot_node[slot]
     return len(order)
-
-
-@njit(cache=True)
-def _tree(leaves):  # type: ignore[no-untyped-def]
-    size = 1
-    while size < leaves:
-        size *= 2
-    tree = np.full((2 * size, 4), -np.inf)
-    tree[:, 3] = np.inf
-    return tree
-
-
-@njit(cache=True)
-def _set(tree, leaf, cpu, mem):  # type: ignore[no-untyped-def]
-    """Minus infinity takes the leaf out."""
-    at = len(tree) // 2 + leaf
-    tree[at, 0], tree[at, 1], tree[at, 2] = cpu, mem, min(cpu, mem)
-    tree[at, 3] = np.inf if cpu == -np.inf else cpu + mem
-    at //= 2
-    while at > 0:
-        left, right = 2 * at, 2 * at + 1
-        for column in range(3):
-            tree[at, column] = max(tree[left, column], tree[right, column])
-        tree[at, 3] = min(tree[left, 3], tree[right, 3])
-        at //= 2
-
-
-@njit(cache=True)
-def _may_hold(tree, at, cpu, mem):  # type: ignore[no-untyped-def]
-    return (
-        tree[at, 0] >= cpu - TOLERANCE
-        and tree[at, 1] >= mem - TOLERANCE
-        and tree[at, 2] >= min(cpu, mem) - TOLERANCE
-    )
-
-
-@njit(cache=True)
-def _best_fit(tree, cpu, mem):  # type: ignore[no-untyped-def]
-    """The leaf with the least sum that holds (cpu, mem), the lowest among equals; -1 if none."""
-    size = len(tree) // 2
-    best, least = -1, np.inf
-    stack = np.empty(64, dtype=np.int64)
-    stack[0], height = 1, 1
-    while height > 0:
-        height -= 1
-        at = stack[height]
-        if tree[at, 3] >= least or not _may_hold(tree, at, cpu, mem):
-            continue
-        if at >= size:
-            best, least = at - size, tree[at, 3]
-        else:
-            stack[height], stack[height + 1] = 2 * at + 1, 2 * at
-            height += 2
-    return best
-
-
-@njit(cache=True)
-def _first_fit(tree, start, cpu, mem):  # type: ignore[no-untyped-def]
-    """The first leaf from `start` on, round the end, that holds (cpu, mem); -1 if none."""
-    size = len(tree) // 2
-    stack = np.empty(64, dtype=np.int64)
-    for begin in (start, 0):
-        stack[0], height = 1, 1
-        while height > 0:
-            height -= 1
-            at = stack[height]
-            if _last_leaf(at, size) < begin or not _may_hold(tree, at, cpu, mem):
-                continue
-            if at >= size:
-                return at - size
-            stack[height], stack[height + 1] = 2 * at + 1, 2 * at
-            height += 2
-    return -1
-
-
-@njit(cache=True)
-def _last_leaf(at, size):  # type: ignore[no-untyped-def]
-    while at < size:
-        at = 2 * at + 1
-    return at - size

@@ -12,8 +12,8 @@ from slotwise.model import Cluster, Plan, Prediction, SlotLoad
 from slotwise.predictors.groups import Floats, Groups, groups_of, summed
 from slotwise.predictors.latency import mean_latency_ms, operator_loads
 from slotwise.predictors.network import distances
-from slotwise.predictors.rate import own_shares, slot_cpu, slowed_capacity, sustained_rate
-from slotwise.predictors.weights import weights
+from slotwise.predictors.rate import own_shares, slot_cpu, sustained_rate
+from slotwise.predictors.weights import shares_by_weight, weights
 from slotwise.rates import arrival_rates
 
 __all__ = ["predict", "weights"]
@@ -28,7 +28,7 @@ def predict(plan: Plan, rate: float | None = None) -> Prediction:
     pipeline, cluster, topology = plan.pipeline, plan.cluster, plan.pipeline.topology
     groups = groups_of(pipeline, cluster, plan.placement)
     unit = arrival_rates(topology, 1.0, plan.placement.threads)
-    proportional = groups.shares_of(slowed_capacity(groups, unit, cluster))
+    proportional = shares_by_weight(groups, plan, cluster.slots)
     shares = own_shares(groups, topology, unit, proportional)
     own = sustained_rate(groups, shares, unit, cluster)
 

@@ -76,7 +76,8 @@ def groups_of(pipeline: Pipeline, cluster: Cluster, placement: Placement) -> Gro
         here = slice(bounds[position], bounds[position + 1])
         if (fixed := pipeline.profiles.fixed(each.name)) is not None:
             part = threads[here] / fixed.threads
-            figures[:, here] = np.inf, fixed.cpu * part, fixed.mem * part
+            figures[0, here] = np.inf
+            figures[1:, here] = fixed.cpu * part, fixed.mem * part
         else:
             rate, core, memory = pipeline.profiles.table(each.name).figures(
                 threads[here].astype(np.float64)

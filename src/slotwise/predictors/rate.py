@@ -16,8 +16,6 @@ from slotwise.model import Cluster, Topology
 from slotwise.predictors.groups import Floats, Groups
 from slotwise.rates import ArrivalRates
 
-_ROUNDS = 30
-
 
 @dataclass(frozen=True)
 class Sustained:
@@ -35,7 +33,7 @@ def sustained_rate(
     by_group = np.divide(
         groups.peak, arriving, out=np.full(len(arriving), np.inf), where=arriving > 0
     )
-    need, fixed = _cpu_need(groups, arriving, cluster.slots)
+    need, fixed = cpu_need(groups, arriving, cluster.slots)
     spare = np.maximum(cluster.slot_cpu - fixed, 0.0)
     by_slot = np.divide(spare, need, out=np.full(cluster.slots, np.inf), where=need > 0)
     limits = np.minimum(by_group, by_slot[groups.slot])
@@ -47,7 +45,7 @@ def sustained_rate(
 
 def slot_cpu(groups: Groups, arriving: Floats, slots: int) -> Floats:
     """CPU that each slot's groups need, in reference slots, when `arriving` tuples/s reach them."""
-    need, fixed = _cpu_need(groups, np.minimum(arriving, groups.peak), slots)
+    need, fixed = cpu_need(groups, np.minimum(arriving, groups.peak), slots)
     return need + fixed
 
 
@@ -73,46 +71,7 @@ def own_shares(groups: Groups, topology: Topology, unit: ArrivalRates, by_weight
     return shares
 
 
-def slowed_capacity(groups: Groups, unit: ArrivalRates, cluster: Cluster) -> Floats:
-    """Each group's peak rate, lowered where its slot would be over-committed.
-
-    Shares by capacity are what fills every slot evenly. Lowering a slot moves load to others, so
-    it is repeated; the best shares seen count.
-    """
-    factor = np.ones(cluster.slots)
-    best, best_rate = groups.peak, -1.0
-    for _ in range(_ROUNDS):
-        capacity = np.where(groups.fixed, np.inf, groups.peak * factor[groups.slot])
-        shares = groups.shares_of(capacity)
-        found = sustained_rate(groups, shares, unit, cluster)
-        if found.rate > best_rate * (1 + 1e-12):
-            best, best_rate = capacity, found.rate
-        arriving = unit.operators[groups.operator] * shares
-        need, fixed = _cpu_need(groups, arriving * _ceiling(groups, unit), cluster.slots)
-        spare = np.maximum(cluster.slot_cpu - fixed, 1e-9)
-        over = np.divide(spare, need, out=np.ones(cluster.slots), where=need > 0)
-        if np.all(over >= 1 - 1e-12):
-            break
-        factor *= np.minimum(1.0, over)
-    return best
-
-
-def _ceiling(groups: Groups, unit: ArrivalRates) -> float:
-    """The rate no routing can pass: the least capacity over arrivals of any operator."""
-    capacity = groups.per_operator(groups.peak)
-    return float(
-        np.min(
-            np.divide(
-                capacity,
-                unit.operators,
-                out=np.full(len(capacity), np.inf),
-                where=unit.operators > 0,
-            )
-        )
-    )
-
-
-def _cpu_need(groups: Groups, arriving: Floats, slots: int) -> tuple[Floats, Floats]:
+def cpu_need(groups: Groups, arriving: Floats, slots: int) -> tuple[Floats, Floats]:
     """Per slot: CPU needed by `arriving` tuples/s, and by fixed loads."""
     busy = np.where(groups.fixed, 0.0, groups.cpu * arriving / groups.peak)
     always = np.where(groups.fixed, groups.cpu, 0.0)

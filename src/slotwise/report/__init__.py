@@ -1,0 +1,1 @@
+"""Plans and comparisons for people: tables for the terminal."""

@@ -102,12 +102,14 @@ def _first_problem(error: ValidationError, tree: Tree, name: str) -> SpecError:
     """Of all pydantic found, what stands first in the file."""
     found = []
     for problem in error.errors(include_url=False):
-        label, _ = tree.descend(problem["loc"])
         path = problem["loc"]
+        label, _ = tree.descend(path)
+        text = sentence(problem, label)
         if problem["type"] == "unknown_key":
             path = (*path, problem["ctx"]["key"])
-        found.append((tree.place(path), sentence(problem, label)))
-    place, text = min(found)
+        of_key = problem["type"] == "unknown_key" or "[key]" in path
+        found.append((tree.place(path, of_key), text))
+    place, text = min(found, key=lambda item: item[0])
     return SpecError(name, text, *place)
 
 

@@ -27,14 +27,16 @@ _EXPECTED = {
 }
 
 
-def sentence(error: Any, label: Path) -> str:
-    """One of pydantic's errors; `label` is its path as far as the document has it."""
+def sentence(error: Any, label: Path, whole: str = "the spec") -> str:
+    """One of pydantic's errors; `label` is its path as far as the document has it, and
+    `whole` is what to call the document.
+    """
     kind, context, value = error["type"], error.get("ctx", {}), error["input"]
     where = ".".join(str(part) for part in label)
     if kind == "unknown_key":
         return f"{where}: {error['msg']}" if where else str(error["msg"])
     if kind == "missing":
-        owner = f"'{where}'" if where else "the spec"
+        owner = f"'{where}'" if where else whole
         return f"{owner} has no '{error['loc'][-1]}': add it"
     if kind == "sentence":
         return f"{where}: {error['msg']}"

@@ -19,3 +19,7 @@ def json_schema() -> dict[str, Any]:
 def schema_text() -> str:
     """The published file, byte for byte."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    print(schema_text(), end="")

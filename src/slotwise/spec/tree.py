@@ -73,10 +73,13 @@ class Tree:
                 walked.append(part)
         return tuple(walked), here
 
-    def place(self, path: tuple[Key, ...]) -> tuple[int, int]:
-        """Line and column: of a plain value itself, of the key for what holds more values."""
+    def place(self, path: tuple[Key, ...], of_key: bool = False) -> tuple[int, int]:
+        """Line and column: of a plain value itself, of the key for what holds more values.
+
+        With `of_key`, of the key in any case.
+        """
         walked, found = self.descend(path)
-        if walked and isinstance(found.value, dict | list):
+        if walked and (of_key or isinstance(found.value, dict | list)):
             _, parent = self.descend(walked[:-1])
             return parent.keys.get(walked[-1], (found.line, found.column))
         return found.line, found.column
@@ -93,12 +96,23 @@ def read_tree(text: str, file: str) -> Tree | None:
         raise SpecError(
             file, f"the character {bad[0]!a} is not text: save the file as UTF-8", line, column
         )
+    return _Reader(file, _events(text, file)).document()
+
+
+def _events(text: str, file: str) -> Iterator[Any]:
+    """ruamel's events, its errors told in our way."""
+    line = column = 0
     try:
-        return _Reader(file, YAML(typ="safe", pure=True).parse(text)).document()
+        for event in YAML(typ="safe", pure=True).parse(text):
+            line, column = event.end_mark.line, event.end_mark.column
+            yield event
     except MarkedYAMLError as error:
         raise _syntax_error(error, text, file) from None
-    except YAMLError as error:
-        raise SpecError(file, f"this is not valid YAML: {error}".splitlines()[0], 1, 1) from None
+    except (YAMLError, ValueError) as error:
+        # ruamel lets int() and chr() fail on characters and versions past all bounds (\U0011FFFF).
+        said = str(error).splitlines()[0]
+        problem = f"this is not valid YAML ({said}): check what follows here"
+        raise SpecError(file, problem, line + 1, column + 1) from None
 
 
 def _syntax_error(error: MarkedYAMLError, text: str, file: str) -> SpecError:

@@ -1,0 +1,36 @@
+"""CP-SAT, set up to give the same answer every time: one thread, a fixed seed, no clock."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from slotwise.model.allocation import TOLERANCE
+
+if TYPE_CHECKING:
+    from ortools.sat.python.cp_model import CpSolver
+
+SCALE = 10**12
+"""CP-SAT counts in whole numbers: a slot's CPU and memory are that many units."""
+MOST_VARIABLES = 20_000
+"""With more counts than this a search gets nowhere in reasonable time, so none is made."""
+
+
+def solver(effort: float) -> CpSolver:
+    """A solver that stops after `effort` deterministic seconds, about as many real ones."""
+    from ortools.sat.python import cp_model
+
+    made = cp_model.CpSolver()
+    made.parameters.num_workers = 1
+    made.parameters.random_seed = 0
+    made.parameters.max_deterministic_time = effort
+    return made
+
+
+def need_units(need: float) -> int:
+    """Rounded up, so that what fits in units fits; one unit is far below the tolerance."""
+    return math.ceil(need * SCALE - 0.01)
+
+
+def capacity_units(capacity: float) -> int:
+    return math.floor((capacity + TOLERANCE) * SCALE) - 1

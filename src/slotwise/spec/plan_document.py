@@ -1,0 +1,128 @@
+"""A plan's JSON as pydantic models: the keys of `slotwise plan --json`."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from slotwise.model.observation import Origin
+from slotwise.spec.document import Count, Document, Name, NotNegative, Positive, SpecDocument
+
+Unbounded = float | None
+"""JSON has no infinity: null stands for it."""
+
+
+class NodeEntry(Document):
+    """A machine of the plan."""
+
+    name: Name
+    type: Name | None
+    slots: Count
+    memory_gb: Positive
+    speed: Positive
+    rack: str
+    price_per_hour: NotNegative
+
+
+class BundleEntry(Document):
+    """`count` equal bundles in a row."""
+
+    threads: int = Field(ge=1)
+    cpu: float
+    mem: float
+    full: bool
+    count: int = Field(ge=1)
+
+
+class OperatorAllocationEntry(Document):
+    """One operator's share of the allocation."""
+
+    operator: str
+    arrival_rate: float
+    bundles: list[BundleEntry]
+    reason: str
+    transfer_cpu: float
+
+
+class AllocationEntry(Document):
+    """model.Allocation, but for the algorithm's name."""
+
+    rate: float
+    operators: list[OperatorAllocationEntry]
+
+
+class ThreadEntry(Document):
+    """Where one thread runs: slot `slot` of `node`, counted from 0."""
+
+    operator: str
+    thread: int = Field(ge=0)
+    node: str
+    slot: int = Field(ge=0)
+
+
+class ScheduleEntry(Document):
+    """Paper 4's communication schedule."""
+
+    senders: list[list[int]]
+    stall_steps: int
+
+
+class OperatorLoadEntry(Document):
+    """model.OperatorLoad"""
+
+    operator: str
+    arrival_rate: Unbounded
+    capacity: Unbounded
+    utilisation: Unbounded
+    waiting_ms: Unbounded
+    service_ms: Unbounded
+
+
+class SlotLoadEntry(Document):
+    """model.SlotLoad"""
+
+    name: str
+    cpu: Unbounded
+    mem: Unbounded
+
+
+class PredictionEntry(Document):
+    """model.Prediction"""
+
+    origin: Origin
+    input_rate: Unbounded
+    rate: Unbounded
+    latency_ms: Unbounded
+    network_ms: Unbounded
+    operators: list[OperatorLoadEntry]
+    slots: list[SlotLoadEntry]
+    nodes: list[SlotLoadEntry]
+    inter_slot_traffic: Unbounded
+    inter_node_traffic: Unbounded
+    proportional_rate: Unbounded
+    shuffle_rate: Unbounded
+    bottleneck: str
+
+
+class PlanDocument(Document):
+    """The keys of `slotwise plan --json`, in the order they are printed."""
+
+    slotwise: str
+    rate: float
+    allocator: str
+    provisioner: str | None
+    placer: str
+    slots: int
+    extra_slots: int
+    threads: dict[str, int]
+    nodes: list[NodeEntry]
+    slot_memory_gb: Positive
+    cost_per_hour: float
+    predicted: PredictionEntry | None
+    reasons: list[str]
+    placement: list[ThreadEntry]
+    placer_reasons: list[str]
+    proven_bound: int | None
+    schedule: ScheduleEntry | None
+    weights: dict[str, list[float]]
+    allocation: AllocationEntry
+    pipeline: SpecDocument

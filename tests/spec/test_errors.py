@@ -1,0 +1,339 @@
+"""Every kind of mistake in a spec: one sentence, with the right line and column."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from slotwise.model import ModelError, SlotwiseError
+from slotwise.spec import SpecError, dump, load, loads
+from slotwise.spec.build import document_of
+
+SPEC = """\
+topology:
+  name: small
+  operators:
+    in: {kind: source}
+    work: {expr: "upper(value)"}
+    out: {kind: sink}
+  streams:
+    - {from: in, to: work, selectivity: 2}
+    - {from: work, to: out, grouping: {fields: key}}
+profiles:
+  in: {fixed: {threads: 1, cpu: 0.1}}
+  work: {threads: {1: {rate: 10, cpu: 0.5, mem: 0.1}, 2: {rate: 15, cpu: 0.9, mem: 0.1}}}
+  out: {service: {rate: 40, cpu: 0.1}}
+catalog:
+  - {type: D1, slots: 1, memory_gb: 3.5}
+  - {type: D2, slots: 2, memory_gb: 7}
+goals: {rate: 20, latency_ms: 100}
+"""
+LOOP = "    - {from: out, to: work, selectivity: 0.5, loop: true}\n"
+CLUSTER = "cluster:\n  - {name: a, count: 2, slots: 1, memory_gb: 2}\n"
+CATALOG = SPEC[SPEC.index("catalog:") : SPEC.index("goals:")]
+
+CASES = {
+    "unknown operator": (
+        ("to: out,", "to: oot,"),
+        "9:24: stream work → oot names the unknown operator 'oot': there are in, work, out",
+    ),
+    "unknown grouping": (
+        ("{fields: key}", "suffle"),
+        "9:39: topology.streams.1.grouping is \"suffle\": write one of 'shuffle', 'fields', 'all', "
+        "'global', 'direct', 'weighted' or 'local-or-shuffle'",
+    ),
+    "grouping of a wrong form": (
+        ("{fields: key}", "7"),
+        "9:39: topology.streams.1.grouping is 7: write a grouping such as shuffle, "
+        "or {fields: NAME}",
+    ),
+    "fields grouping without fields": (
+        ("{fields: key}", "fields"),
+        "9:7: grouping 'fields' needs a field: write {fields: NAME}",
+    ),
+    "no field in the list": (
+        ("{fields: key}", "{fields: []}"),
+        "9:40: topology.streams.1.grouping.fields is empty: write at least 1 of them",
+    ),
+    "unknown kind": (
+        ("kind: sink", "kind: sinc"),
+        '6:17: topology.operators.out.kind is "sinc": '
+        "write one of 'source', 'operator' or 'sink'",
+    ),
+    "operator twice": (
+        ("    out: {kind: sink}", "    work: {kind: sink}"),
+        "6:5: 'work' is given twice: rename one or remove it",
+    ),
+    "machine type twice": (("type: D2", "type: D1"), "16:5: two machine types are called 'D1'"),
+    "node twice": (
+        (CATALOG, CLUSTER + "  - {name: a-2, slots: 1, memory_gb: 2}\n"),
+        "16:5: two nodes are called 'a-2'",
+    ),
+    "stream into a source": (("to: out,", "to: in,"), "9:24: stream work → in leads into"),
+    "stream twice": (
+        ("    - {from: work", "    - {from: in, to: work}\n    - {from: work"),
+        "9:7: there are two streams in → work: write one, with their selectivities added",
+    ),
+    "unreachable operator": (
+        ("    - {from: work, to: out, grouping: {fields: key}}\n", ""),
+        "6:5: operator 'out' is unreachable: no stream leads to it from a source",
+    ),
+    "cycle": (
+        ("kind: sink}\n  streams:\n", "}\n  streams:\n" + LOOP.replace(", loop: true", "")),
+        "8:7: there is a cycle",
+    ),
+    "loop gain": (
+        ("kind: sink}\n  streams:\n", "}\n  streams:\n" + LOOP.replace("0.5", "1.5")),
+        "8:7: the loop work → out → work multiplies its tuples by 1.5 each round: "
+        "lower its selectivities until that is below 1",
+    ),
+    "loop gain beyond floats": (
+        ("kind: sink}\n  streams:\n", "}\n  streams:\n" + LOOP.replace("0.5", "1e300")),
+        "8:7: the loop work → out → work multiplies its tuples",
+    ),
+    "rate beyond floats": (
+        (
+            "selectivity: 2}\n    - {from: work, to: out,",
+            "selectivity: 1e300}\n    - {from: work, to: out, selectivity: 1e300,",
+        ),
+        "6:5: operator 'out' would get infinitely many tuples",
+    ),
+    "zero rate": (
+        ("rate: 10,", "rate: 0,"),
+        "12:30: profiles.work.threads.1.rate is 0: write a number above 0",
+    ),
+    "negative rate": (("rate: 20,", "rate: -1,"), "17:15: goals.rate is -1: write a number above"),
+    "NaN rate": (("rate: 20,", "rate: .nan,"), "17:15: goals.rate is nan: write a finite number"),
+    "infinite rate": (("rate: 20,", "rate: 1e999,"), "17:15: goals.rate is inf: write a finite"),
+    "number as text": (
+        ("rate: 20,", "rate: '20',"),
+        '17:15: goals.rate is "20": write a number, without quotes',
+    ),
+    "boolean as number": (("rate: 20,", "rate: true,"), "17:15: goals.rate is true: write a num"),
+    "fraction of a slot": (
+        ("slots: 2", "slots: 2.5"),
+        "16:23: catalog.1.slots is 2.5: write a whole number",
+    ),
+    "negative cpu": (("cpu: 0.9", "cpu: -0.9"), "12:74: profiles.work.threads.2.cpu is -0.9: wri"),
+    "empty thread table": (
+        ("{1: {rate: 10, cpu: 0.5, mem: 0.1}, 2: {rate: 15, cpu: 0.9, mem: 0.1}}", "{}"),
+        "12:10: profiles.work.threads is empty: write at least 1 of them",
+    ),
+    "non-monotone thread table": (
+        ("{threads: {1: {rate: 10", "{threads: {3: {rate: 10"),
+        "12:3: thread counts must rise from at least 1, but 2 follows 3",
+    ),
+    "thread row twice": ((" 2: {rate", " 1: {rate"), "12:55: '1' is given twice"),
+    "no threads": (("{1: {rate", "{0: {rate"), "12:20: 0 is no valid key here: write 1 or more"),
+    "threads as text": (
+        ("{1: {rate", "{one: {rate"),
+        '12:20: "one" is no valid key here: write a whole number, without quotes',
+    ),
+    "no profile": (
+        ("  out: {service: {rate: 40, cpu: 0.1}}\n", ""),
+        "6:5: operator 'out' has no profile: add one under 'profiles'",
+    ),
+    "profile of nobody": (
+        ("  out: {service", "  owt: {service"),
+        "13:3: there is a profile for 'owt', but no such operator",
+    ),
+    "profile without form": (
+        ("{service: {rate: 40, cpu: 0.1}}", "{}"),
+        "13:3: profiles.out: the profile has no figures: "
+        "write exactly one of threads, costs, service, fixed",
+    ),
+    "profile of two forms": (
+        ("{service: {", "{fixed: {}, service: {"),
+        "13:3: profiles.out: the profile has both service and fixed: write exactly one of",
+    ),
+    "costs all zero": (("{service: {rate: 40, cpu: 0.1}}", "{costs: {}}"), "13:3: all task costs"),
+    "missing key": (("rate: 40, ", ""), "13:9: 'profiles.out.service' has no 'rate': add it"),
+    "missing section": ((CATALOG, ""), "1:1: there are no machines: write a 'catalog' of types"),
+    "both sections": (
+        ("goals:", CLUSTER + "goals:"),
+        "17:1: there is a catalog and a cluster: remove one of them",
+    ),
+    "too many slots": (
+        (CATALOG, CLUSTER.replace("slots: 1,", "slots: 900000,")),
+        "14:1: the cluster has more than 1,000,000 slots: use fewer",
+    ),
+    "memory too small to divide": (
+        ("slots: 1, memory_gb: 3.5", "slots: 9, memory_gb: 5e-324"),
+        "1:1: the reference slot would have 0.0 GB: give a sensible slot_memory_gb",
+    ),
+    "unknown key": (
+        ("selectivity", "selectvity"),
+        "8:28: topology.streams.0: unknown key 'selectvity': did you mean 'selectivity'?",
+    ),
+    "unknown key far from any": (
+        ("goals: {", "goals: {zzz: 1, "),
+        "17:9: goals: unknown key 'zzz': known keys are rate, latency_ms, machines",
+    ),
+    "unknown key with braces": (
+        ("goals: {", "goals: {'{key}': 1, "),
+        "17:9: goals: unknown key '{k",
+    ),
+    "unknown section": (("catalog:", "katalog:"), "14:1: unknown key 'katalog': did you mean 'cat"),
+    "number as a name": (
+        ("    in: {kind", "    1: {kind"),
+        "4:5: 1 is no valid key here: write text, in quotes if it looks like a number",
+    ),
+    "number as the name of a column": (
+        ('{expr: "upper(value)"}', "{aggregate: {1: x}}"),
+        "5:24: 1 is no valid key here: write text",
+    ),
+    "yes is not true": (
+        ('{expr: "upper(value)"}', "{flat: yes}"),
+        '5:18: topology.operators.work.flat is "yes": write true or false',
+    ),
+    "text for a mapping": (
+        ("goals: {rate: 20, latency_ms: 100}", "goals: fast"),
+        '17:8: goals is "fast": write a mapping (key: value)',
+    ),
+    "mapping for a list": (
+        ("  - {type: D1, slots: 1, memory_gb: 3.5}\n  - {type", "  {type"),
+        "14:1: catalog is a mapping: write a list (- item)",
+    ),
+    "algorithm of a wrong form": (
+        ("goals:", "scheduler: {placer: [sam]}\ngoals:"),
+        "17:13: scheduler.placer is a list: write an algorithm's name, or {NAME: {OPTION: VALUE}}",
+    ),
+    "two algorithms": (
+        ("goals:", "scheduler: {placer: {sam: {}, exact: {}}}\ngoals:"),
+        "17:13: scheduler.placer is a mapping: write only 1 of them",
+    ),
+    "syntax": (
+        ("goals: {rate: 20, ", "goals: {rate: 20 "),
+        "17:28: this is not valid YAML (expected ',' or '}', but got ':'): "
+        "check indentation, quotes and brackets up to here",
+    ),
+    "tab": (
+        ("  streams:", "\tstreams:"),
+        "7:1: a tab stands where YAML wants spaces: indent with spaces",
+    ),
+    "open bracket": (("100}\n", "100\n"), "18:1: this is not valid YAML (expected ',' or '}'"),
+    "tag": (
+        ("name: small", "name: !!python/object:os.system small"),
+        "2:9: the YAML tag 'tag:yaml.org,2002:python/object:os.system' is not allowed: remove it",
+    ),
+    "own tag": (("name: small", "name: !x small"), "2:9: the YAML tag '!x' is not allowed"),
+    "merge key": (
+        ("goals: {", "goals: {<<: {rate: 3}, "),
+        "17:9: merge keys ('<<') are not allowed: write the keys out",
+    ),
+    "key that is a list": (
+        ("  name: small", "  ? [a]\n  : small"),
+        "2:5: a key must be plain text",
+    ),
+    "alias of nothing": (("name: small", "name: *it"), "2:9: nothing above is marked '&it'"),
+    "alias of itself": (
+        ("  in: {fixed", "  in: &a {x: *a, fixed"),
+        "11:14: '*a' contains itself: write the value out",
+    ),
+    "second document": (("goals:", "---\ngoals:"), "17:1: a second document starts here"),
+    "half a surrogate pair": (('"upper(value)"', '"\\ud800"'), "5:18: half a surrogate pair"),
+    "character that is none": (
+        ('"upper(value)"', '"\\U0011FFFF"'),
+        "5:16: this is not valid YAML (chr() arg not in range(0x110000)): check what follows",
+    ),
+    "version that is none": (
+        ("topology:", f"%YAML {'9' * 5000}.1\n---\ntopology:"),
+        "1:1: this is not valid YAML (Exceeds the limit (4300 digits)",
+    ),
+    "control character": (
+        ("name: small", "name: sm\0ll"),
+        "2:11: the character '\\x00' is not text",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_mistake_is_named_with_its_place(case: str) -> None:
+    (old, new), expected = CASES[case]
+    assert SPEC.count(old) == 1
+    with pytest.raises(SpecError) as raised:
+        loads(SPEC.replace(old, new), "my.yaml")
+    assert str(raised.value).startswith(f"my.yaml:{expected}")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "1:1: the spec is empty"),
+        ("# only a comment\n", "1:1: the spec is empty"),
+        ("~", "1:1: the spec is empty"),
+        ("- a\n", "1:1: a spec is a mapping, and this is not: write keys such as topology, prof"),
+        ("just text", "1:1: a spec is a mapping"),
+        ("{}", "1:1: the spec has no 'topology': add it"),
+        ("[" * 100_000, "1:33: values are nested more than 32 levels deep"),
+        ("a:\n" + "".join(f"{' ' * n}- \n" for n in range(1, 200)), "33:33: values are nested"),
+        ("{a: " * 100_000, "1:129: values are nested more than 32 levels deep"),
+    ],
+)
+def test_documents_of_the_wrong_shape(text: str, expected: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        loads(text, "my.yaml")
+    assert str(raised.value).startswith(f"my.yaml:{expected}")
+
+
+def test_a_billion_laughs_are_refused_before_they_are_laughed() -> None:
+    lines = ["a0: &a0 [" + ", ".join(["lol"] * 10) + "]"]
+    lines += [f"a{n}: &a{n} [" + ", ".join([f"*a{n - 1}"] * 10) + "]" for n in range(1, 10)]
+    with pytest.raises(SpecError, match=r"<string>:6:\d+: aliases repeat more than 1,000,000"):
+        loads("\n".join(lines))
+
+
+def test_an_honest_alias_is_written_out() -> None:
+    text = SPEC.replace("in: {fixed: {threads: 1, cpu: 0.1}}", "in: &load {fixed: {cpu: 0.1}}")
+    text = text.replace("out: {service: {rate: 40, cpu: 0.1}}", "out: *load")
+    profiles = loads(text).profiles
+    assert profiles["out"] == profiles["in"]
+
+
+def test_an_error_inside_an_alias_stands_where_the_value_stands() -> None:
+    text = SPEC.replace("in: {fixed: {threads: 1, cpu: 0.1}}", "in: &load {fixed: {cpu: -1}}")
+    with pytest.raises(SpecError, match=r"<string>:11:27: profiles.in.fixed.cpu is -1"):
+        loads(text.replace("out: {service: {rate: 40, cpu: 0.1}}", "out: *load"))
+
+
+def test_of_several_mistakes_the_first_in_the_file_is_named() -> None:
+    text = SPEC.replace("kind: sink", "kind: sinc").replace("rate: 20,", "rate: -1,")
+    with pytest.raises(SpecError, match=r"<string>:6:17"):
+        loads(text)
+
+
+def test_empty_optional_sections_mean_the_defaults() -> None:
+    spec = loads(SPEC.replace('work: {expr: "upper(value)"}', "work:") + "network:\nscheduler:\n")
+    assert spec == loads(SPEC.replace('{expr: "upper(value)"}', "{}"))
+
+
+def test_slot_memory_is_the_smallest_slot_unless_given() -> None:
+    assert loads(SPEC).slot_memory_gb == 3.5
+    assert loads(SPEC + "slot_memory_gb: 2\n").slot_memory_gb == 2.0
+    assert load("chain").slot_memory_gb == pytest.approx(0.6)
+
+
+def test_what_a_spec_cannot_say_is_not_dumped() -> None:
+    chain = load("chain")
+    other = dataclasses.replace(chain.profiles, slot_memory_mb=1.0)
+    with pytest.raises(ModelError, match="a spec has one slot_memory_gb"):
+        dump(dataclasses.replace(chain, profiles=other))
+
+
+def test_a_count_stands_for_equal_nodes() -> None:
+    cluster = load("chain").cluster
+    assert cluster is not None
+    assert [node.name for node in cluster.nodes][3:5] == ["node-a-4", "node-b-1"]
+    document = document_of(load("chain"))
+    assert document.cluster is not None
+    assert len(document.cluster) == 8
+
+
+def test_a_spec_error_is_a_slotwise_error_with_its_place() -> None:
+    with pytest.raises(SlotwiseError) as raised:
+        loads("a: 1", "x.yaml")
+    error = raised.value
+    assert isinstance(error, SpecError)
+    assert (error.file, error.line, error.column) == ("x.yaml", 1, 1)
