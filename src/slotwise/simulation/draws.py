@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from slotwise.simulation.kernel import allocating_kernel, kernel, part
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 ARRIVAL = np.uint64(0xD1B54A32D192ED03)
@@ -28,6 +29,10 @@ _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
 _S11, _S27, _S30, _S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 _UNIT = 2.0**-53
+_LAYERS = np.uint64(255)
+_TAIL = 7.69711747013104972
+"""The ziggurat's lowest layer ends here, and each layer has this area:"""
+_AREA = 0.0039496598225815571993
 
 
 def thread_keys(seed: int, part: int, threads: int) -> NDArray[np.uint64]:
@@ -36,7 +41,7 @@ def thread_keys(seed: int, part: int, threads: int) -> NDArray[np.uint64]:
     return _keys(words[0], words[1], threads)
 
 
-@njit(cache=True)
+@allocating_kernel
 def _keys(first: np.uint64, second: np.uint64, threads: int) -> NDArray[np.uint64]:
     keys = np.empty(threads, dtype=np.uint64)
     for thread in range(threads):
@@ -44,7 +49,7 @@ def _keys(first: np.uint64, second: np.uint64, threads: int) -> NDArray[np.uint6
     return keys
 
 
-@njit(cache=True, inline="always")
+@part
 def mixed(word: np.uint64) -> np.uint64:
     """splitmix64's finaliser: every bit of `word` moves every bit of the result."""
     word = (word ^ (word >> _S30)) * _M1
@@ -52,24 +57,56 @@ def mixed(word: np.uint64) -> np.uint64:
     return word ^ (word >> _S31)
 
 
-@njit(cache=True, inline="always")
+@part
 def number(key: np.uint64, salt: np.uint64, index: int) -> np.uint64:
     """64 random bits."""
     return mixed((key ^ salt) + np.uint64(index) * GAMMA)
 
 
-@njit(cache=True, inline="always")
+@part
 def unit(word: np.uint64) -> float:
     """A number strictly between 0 and 1, from 64 random bits."""
     return (np.float64(word >> _S11) + 0.5) * _UNIT
 
 
-@njit(cache=True, inline="always")
+def _ziggurat() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Marsaglia and Tsang's layers under exp(-x): their right edges, and the heights there."""
+    edges = [_AREA * math.exp(_TAIL), _TAIL]
+    while len(edges) < 256:
+        edges.append(-math.log(_AREA / edges[-1] + math.exp(-edges[-1])))
+    x = np.array([*edges, 0.0])
+    return x, np.exp(-x)
+
+
+_EDGE, _HEIGHT = _ziggurat()
+
+
+@part
 def exponential(word: np.uint64) -> float:
-    return -math.log(unit(word))
+    """By the ziggurat (Marsaglia and Tsang 2000): mostly one product; seldom a logarithm."""
+    layer = word & _LAYERS
+    x = unit(word) * _EDGE[layer]
+    return x if x < _EDGE[layer + np.uint64(1)] else _exponential_edge(word, layer, x)
 
 
-@njit(cache=True)
+@kernel
+def _exponential_edge(word: np.uint64, layer: np.uint64, x: float) -> float:
+    """Where a layer sticks out: the tail, or accept by height, or draw again."""
+    while True:
+        word = mixed(word + GAMMA)
+        if layer == 0:
+            return _TAIL - math.log(unit(word))
+        low, high = _HEIGHT[layer], _HEIGHT[layer + np.uint64(1)]
+        if low + unit(word) * (high - low) < math.exp(-x):
+            return x
+        word = mixed(word + GAMMA)
+        layer = word & _LAYERS
+        x = unit(word) * _EDGE[layer]
+        if x < _EDGE[layer + np.uint64(1)]:
+            return x
+
+
+@kernel
 def service_factor(
     kind: int, shape: float, samples: NDArray[np.float64], key: np.uint64, index: int
 ) -> float:
@@ -89,13 +126,13 @@ def service_factor(
     return float(samples[int(unit(word) * len(samples))])
 
 
-@njit(cache=True)
+@kernel
 def _normal(word: np.uint64, other: np.uint64) -> float:
     """Box and Muller."""
     return math.sqrt(2 * exponential(word)) * math.cos(2 * math.pi * unit(other))
 
 
-@njit(cache=True)
+@kernel
 def _gamma(shape: float, word: np.uint64) -> float:
     """Marsaglia and Tsang 2000; the draws of one number are a splitmix64 run of their own."""
     boost = 1.0

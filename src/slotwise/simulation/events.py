@@ -1,8 +1,8 @@
 """The kernel that does everything: one event after the other, in order of time.
 
-A tuple is a record from the moment it is sent until it is handled, and is its own event: it
-arrives at a node's link, at a thread's buffer, its service ends, its held-back sender tries again.
-Loops, bounded buffers, links with a bandwidth and changes of plan are simulated here.
+A tuple is a row from the moment it is sent until it is handled, and is its own event: it arrives
+at a node's link, at a thread's buffer, its service ends, its held-back sender tries again. Loops,
+bounded buffers, links with a bandwidth and changes of plan are simulated here.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from slotwise.simulation.arrivals import Clocks, advance
+from slotwise.simulation.arrivals import advance
 from slotwise.simulation.draws import service_factor
 from slotwise.simulation.heap import Heap, pop, push
+from slotwise.simulation.kernel import kernel, part
 from slotwise.simulation.measure import Tally, record_sent, record_travel, record_visit
 from slotwise.simulation.routing import (
     SENDER_SHIFT,
     caused,
-    copies,
     distance,
     first_key,
     leaving,
@@ -28,15 +27,44 @@ from slotwise.simulation.routing import (
     receiver,
     transfer_seconds,
 )
-from slotwise.simulation.world import World
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from slotwise.simulation.world import Table, World, counters
 
 ENDS, RETRIES, ARRIVES, AT_LINK = range(4)
-"""What happens to a record next; at one time and operator, in this order."""
+"""What happens to a tuple next; at one time and operator, in this order."""
 DONE, PAUSED, FULL = range(3)
-"""Why `advance_to` came back: no events left, the time was reached, no free records left."""
+"""Why `advance_to` came back: no events left, the time was reached, no free rows left."""
+
+_TUPLE = np.dtype(
+    [
+        ("root", "f8"),
+        ("arrival", "f8"),  # at the thread's buffer
+        ("since", "f8"),  # ready to be sent; then service began; then service ended
+        ("key", "i8"),
+        ("thread", "i8"),
+        ("order", "i8"),  # (sender + 1, number)
+        ("kind", "i8"),  # what happens next
+        ("next", "i8"),  # in the same queue
+    ]
+)
+_THREAD = np.dtype(
+    [
+        ("free", "f8"),  # when an idle thread became idle
+        ("handled", "i8"),
+        ("serving", "i8"),  # -1: idle
+        ("head", "i8"),  # first tuple waiting; of a shared queue: at the operator's first thread
+        ("tail", "i8"),
+        ("held", "i8"),  # tuples in the buffer; where senders are held back also those on the way
+        # How far it is with sending what its last tuple caused.
+        ("output", "i8"),  # stream; -1: it is not sending
+        ("left", "i8"),  # tuples to go on that stream; -1: not yet known
+        ("copy", "i8"),
+        ("granted", "i8"),  # the thread in whose buffer a place is kept for this sender
+        # Senders that it holds back, first come first served.
+        ("first_held", "i8"),
+        ("last_held", "i8"),
+        ("next_held", "i8"),
+    ]
+)
 
 
 class Limits(NamedTuple):
@@ -53,457 +81,363 @@ class Limits(NamedTuple):
     """The most tuples that one handled tuple can cause."""
 
 
-class Records(NamedTuple):
-    root: Floats
-    arrival: Floats
-    """At the thread's buffer."""
-    since: Floats
-    """When it was sent; when its service began; when its sender was first held back."""
-    key: Integers
-    thread: Integers
-    order: Integers
-    """(sender + 1, number)."""
-    kind: Integers
-    next: Integers
-    """The next one in the same queue."""
-    free: Integers
-    """A stack of unused records."""
-    unused: Integers
+class State(NamedTuple):
+    """All that changes while events happen, the tally excepted."""
+
+    tuples: Table
+    unused: NDArray[np.int64]
+    """A stack of free rows of `tuples`; how many is in `count[0]`."""
+    heap: Heap
+    clocks: Table
+    threads: Table
+    sent: NDArray[np.int64]
+    """Per stream and sender, tuples sent so far (stream.counter)."""
+    links: NDArray[np.float64]
+    """[0, node]: when its link out is free, [1, node]: its link in."""
+    count: NDArray[np.int64]
+    """[0] free rows; [1] 1 while all threads stand still for a change of plan."""
 
 
-class Threads(NamedTuple):
-    head: Integers
-    """First record waiting; of a shared queue: at the operator's first thread."""
-    tail: Integers
-    held: Integers
-    """Tuples in the buffer, and where senders are held back those on their way."""
-    serving: Integers
-    free: Floats
-    """When an idle thread became idle."""
-    handled: Integers
-    sent: Integers
-    # How far a thread is with sending what its last tuple caused.
-    out_entry: Integers
-    """In world.streams; -1: it is not sending."""
-    out_left: Integers
-    out_copy: Integers
-    granted: Integers
-    """The thread in whose buffer a place is kept for this sender."""
-    # Senders held back by a thread, first come first served.
-    first_held: Integers
-    last_held: Integers
-    next_held: Integers
-    link_out: Floats
-    """Per node, when its link is free."""
-    link_in: Floats
-    standing: Integers
-    """[0] is 1 while all threads stand still for a change of plan."""
-
-
-def idle_threads(world: World, nodes: int) -> Threads:
-    def none() -> Integers:
-        return np.full(world.threads, -1, np.int64)
-
-    def zeros() -> Integers:
-        return np.zeros(world.threads, np.int64)
-
-    return Threads(
-        head=none(),
-        tail=none(),
-        held=zeros(),
-        serving=none(),
-        free=np.zeros(world.threads),
-        handled=zeros(),
-        sent=np.zeros(world.counters, np.int64),
-        out_entry=none(),
-        out_left=none(),
-        out_copy=zeros(),
-        granted=none(),
-        first_held=none(),
-        last_held=none(),
-        next_held=none(),
-        link_out=np.zeros(nodes),
-        link_in=np.zeros(nodes),
-        standing=np.zeros(1, np.int64),
+def empty_state(world: World, nodes: int, clocks: Table, rows: int) -> State:
+    threads = np.zeros(len(world.threads), _THREAD)
+    for name in ("serving", "head", "tail", "output", "left", "granted", "first_held"):
+        threads[name] = -1
+    return State(
+        tuples=np.zeros(rows, _TUPLE),
+        unused=np.arange(rows - 1, -1, -1),
+        heap=Heap.room_for(rows),
+        clocks=clocks,
+        threads=threads,
+        sent=np.zeros(counters(world), np.int64),
+        links=np.zeros((2, nodes)),
+        count=np.array([rows, 0]),
     )
 
 
-def room_for(count: int) -> tuple[Records, Heap]:
-    floats = [np.zeros(count) for _ in range(3)]
-    integers = [np.zeros(count, np.int64) for _ in range(5)]
-    free = np.arange(count - 1, -1, -1)
-    return Records(*floats, *integers, free, np.array([count])), Heap.room_for(count)
+def grown(state: State) -> State:
+    """Twice the rows, the same content."""
+    had, free = len(state.tuples), int(state.count[0])
+    tuples, heap = np.zeros(2 * had, _TUPLE), Heap.room_for(2 * had)
+    tuples[:had] = state.tuples
+    heap.entries[:had] = state.heap.entries
+    heap.tie[:had] = state.heap.tie
+    heap.size[0] = state.heap.size[0]
+    unused = np.zeros(2 * had, np.int64)
+    unused[:had] = np.arange(2 * had - 1, had - 1, -1)
+    unused[had : had + free] = state.unused[:free]
+    state.count[0] = had + free
+    return state._replace(tuples=tuples, heap=heap, unused=unused)
 
 
-def grown(records: Records, heap: Heap) -> tuple[Records, Heap]:
-    """Twice the room, the same content."""
-    had = len(records.root)
-    larger, larger_heap = room_for(2 * had)
-    for mine, new in zip(records[:8], larger[:8], strict=True):
-        new[:had] = mine
-    unused = int(records.unused[0])
-    larger.free[:had] = np.arange(2 * had - 1, had - 1, -1)
-    larger.free[had : had + unused] = records.free[:unused]
-    larger.unused[0] = had + unused
-    for name in ("time", "event", "tie"):
-        getattr(larger_heap, name)[:had] = getattr(heap, name)
-    larger_heap.size[0] = heap.size[0]
-    return larger, larger_heap
+@kernel
+def schedule_sources(world: World, state: State, end: float) -> None:
+    """The next arrival from outside of every source thread."""
+    for thread in range(len(world.threads)):
+        if state.clocks[thread].next < end:
+            _schedule_source(world, state, thread)
 
 
-@njit(cache=True)
-def schedule_sources(
-    world: World, clocks: Clocks, records: Records, heap: Heap, end: float
-) -> None:
-    """The first arrival from outside of every source thread."""
-    for thread in range(len(world.operator)):
-        if clocks.next[thread] < end:
-            _schedule_source(world, clocks, records, heap, thread)
-
-
-@njit(cache=True)
+@kernel
 def advance_to(
-    world: World,
-    limits: Limits,
-    tally: Tally,
-    clocks: Clocks,
-    records: Records,
-    heap: Heap,
-    threads: Threads,
-    until: float,
-    end: float,
+    world: World, limits: Limits, tally: Tally, state: State, until: float, end: float
 ) -> int:
     """All events before `until`; sources emit until `end`."""
-    while heap.size[0] > 0:
-        now = heap.time[0]
+    while state.heap.size[0] > 0:
+        now = state.heap.entries[0].time
         if now >= until:
             return PAUSED
-        if records.unused[0] < limits.most_caused + 1:
+        if state.count[0] < limits.most_caused + 1:
             return FULL
-        record = pop(heap)
-        kind = records.kind[record]
-        if kind == ENDS:
-            thread = records.thread[record]
-            record_visit(
-                world,
-                tally,
-                world.operator[thread],
-                thread,
-                threads.handled[thread],
-                records.root[record],
-                records.arrival[record],
-                records.since[record],
-                now,
-            )
-            records.since[record] = now
-            threads.out_entry[thread] = world.outputs[world.operator[thread]]
-            _send_on(world, limits, tally, records, heap, threads, record, now)
-        elif kind == ARRIVES:
-            if records.order[record] >> SENDER_SHIFT == 0:
-                thread = records.thread[record]
-                advance(world.sources, clocks, world.key[thread], thread)
-                if clocks.next[thread] < end:
-                    _schedule_source(world, clocks, records, heap, thread)
-            _arrive(world, limits, tally, records, heap, threads, record, now)
-        elif kind == AT_LINK:
-            node = world.node[records.thread[record]]
-            threads.link_in[node] = max(now, threads.link_in[node]) + limits.link_s
-            _schedule(world, records, heap, record, ARRIVES, threads.link_in[node])
+        number = pop(state.heap)
+        moved = state.tuples[number]
+        thread = moved.thread
+        if moved.kind == ARRIVES:
+            if moved.order >> SENDER_SHIFT == 0:
+                advance(world.sources, state.clocks, world.threads[thread].key, thread)
+                if state.clocks[thread].next < end:
+                    _schedule_source(world, state, thread)
+            _arrive(world, limits, tally, state, number, now)
+        elif moved.kind == AT_LINK:
+            node = world.threads[thread].node
+            state.links[1, node] = max(now, state.links[1, node]) + limits.link_s
+            _schedule(world, state, number, ARRIVES, state.links[1, node])
         else:
-            _send_on(world, limits, tally, records, heap, threads, record, now)
+            if moved.kind == ENDS:
+                operator = world.threads[thread].operator
+                own = world.operators[operator]
+                handled = state.threads[thread].handled
+                record_visit(
+                    tally,
+                    operator,
+                    own,
+                    thread,
+                    handled,
+                    moved.root,
+                    moved.arrival,
+                    moved.since,
+                    now,
+                )
+                moved.since = now
+                state.threads[thread].output = own.first_output
+            if send_outputs(world, limits, tally, state, number, now):
+                _finish(world, limits, tally, state, number, now)
     return DONE
 
 
-@njit(cache=True)
-def resume(
-    world: World, limits: Limits, records: Records, heap: Heap, threads: Threads, now: float
-) -> None:
+@kernel
+def resume(world: World, limits: Limits, state: State, now: float) -> None:
     """All threads start again after standing still."""
-    threads.standing[0] = 0
-    for thread in range(len(world.operator)):
-        threads.free[thread] = now
-    for thread in range(len(world.operator)):
-        _take_next(world, limits, records, heap, threads, thread, now)
+    state.count[1] = 0
+    for thread in range(len(world.threads)):
+        state.threads[thread].free = now
+    for thread in range(len(world.threads)):
+        _take_next(world, limits, state, thread, now)
 
 
-@njit(cache=True)
-def _schedule_source(
-    world: World, clocks: Clocks, records: Records, heap: Heap, thread: int
-) -> None:
-    record = _new(records)
-    records.root[record] = clocks.next[thread]
-    records.since[record] = clocks.next[thread]
-    records.key[record] = first_key(world, thread, clocks.emitted[thread])
-    records.thread[record] = thread
-    records.order[record] = clocks.emitted[thread]
-    _schedule(world, records, heap, record, ARRIVES, clocks.next[thread])
+@part
+def release(state: State, number: int) -> None:
+    state.unused[state.count[0]] = number
+    state.count[0] += 1
 
 
-@njit(cache=True, inline="always")
-def _new(records: Records) -> int:
-    records.unused[0] -= 1
-    return records.free[records.unused[0]]
+@part
+def _new(state: State) -> int:
+    state.count[0] -= 1
+    return state.unused[state.count[0]]
 
 
-@njit(cache=True, inline="always")
-def release(records: Records, record: int) -> None:
-    records.free[records.unused[0]] = record
-    records.unused[0] += 1
+@kernel
+def _schedule_source(world: World, state: State, thread: int) -> None:
+    number = _new(state)
+    clock, new = state.clocks[thread], state.tuples[number]
+    new.root = clock.next
+    new.since = clock.next
+    new.key = first_key(world.key_shares, world.threads[thread].key, clock.emitted)
+    new.thread = thread
+    new.order = clock.emitted
+    _schedule(world, state, number, ARRIVES, clock.next)
 
 
-@njit(cache=True)
-def _schedule(
-    world: World, records: Records, heap: Heap, record: int, kind: int, time: float
-) -> None:
-    thread = records.thread[record]
-    records.kind[record] = kind
-    heap.tie[record, 0] = world.rank[world.operator[thread]] * 4 + kind
-    heap.tie[record, 1] = records.order[record] if kind >= ARRIVES else thread
-    push(heap, time, record)
+@part
+def _schedule(world: World, state: State, number: int, kind: int, time: float) -> None:
+    moved = state.tuples[number]
+    moved.kind = kind
+    rank = world.operators[world.threads[moved.thread].operator].rank
+    push(state.heap, time, number, rank * 4 + kind, moved.order if kind >= ARRIVES else moved.thread)
 
 
-@njit(cache=True)
+@kernel
 def _arrive(
-    world: World,
-    limits: Limits,
-    tally: Tally,
-    records: Records,
-    heap: Heap,
-    threads: Threads,
-    record: int,
-    now: float,
+    world: World, limits: Limits, tally: Tally, state: State, number: int, now: float
 ) -> None:
     """A tuple reaches its thread: into service, into the buffer, or lost."""
-    thread = records.thread[record]
-    operator = world.operator[thread]
-    outside = records.order[record] >> SENDER_SHIFT == 0
-    if limits.capacity > 0 and not limits.blocks and not world.source[operator]:
-        busy = threads.serving[thread] >= 0 or threads.standing[0] > 0
-        if busy and threads.held[thread] >= limits.capacity:
-            _lose(world, limits, tally, records, heap, record, now)
+    moved = state.tuples[number]
+    target = state.threads[moved.thread]
+    operator = world.threads[moved.thread].operator
+    own = world.operators[operator]
+    outside = moved.order >> SENDER_SHIFT == 0
+    if limits.capacity > 0 and not limits.blocks and not own.source:
+        busy = target.serving >= 0 or state.count[1] > 0
+        if busy and target.held >= limits.capacity:
+            _lose(world, limits, tally, state, number, now)
             return
     if not outside:
-        record_travel(tally, operator, records.root[record], now - records.since[record])
+        record_travel(tally, operator, moved.root, now - moved.since)
     if outside or not limits.blocks:
-        threads.held[thread] += 1
-    records.arrival[record] = now
-    queue = world.first[operator] if world.shared else thread
-    if threads.standing[0] == 0:
-        if world.shared:
-            thread = _idle(world, threads, operator)
-        if thread >= 0 and threads.serving[thread] < 0 and threads.head[queue] < 0:
-            _serve(world, limits, records, heap, threads, thread, record, now)
-            return
-    records.next[record] = -1
-    if threads.head[queue] < 0:
-        threads.head[queue] = record
+        target.held += 1
+    moved.arrival = now
+    server = moved.thread
+    if world.shared:
+        server = _longest_idle(state.threads, own.first, own.last)
+    if state.count[1] == 0 and server >= 0 and state.threads[server].serving < 0:
+        _serve(world, limits, state, server, number, now)
     else:
-        records.next[threads.tail[queue]] = record
-    threads.tail[queue] = record
+        enqueue(state, own.first if world.shared else moved.thread, number)
 
 
-@njit(cache=True)
+@part
+def enqueue(state: State, thread: int, number: int) -> None:
+    queue = state.threads[thread]
+    state.tuples[number].next = -1
+    if queue.head < 0:
+        queue.head = number
+    else:
+        state.tuples[queue.tail].next = number
+    queue.tail = number
+
+
+@kernel
 def _lose(
-    world: World,
-    limits: Limits,
-    tally: Tally,
-    records: Records,
-    heap: Heap,
-    record: int,
-    now: float,
+    world: World, limits: Limits, tally: Tally, state: State, number: int, now: float
 ) -> None:
-    operator = world.operator[records.thread[record]]
-    counts = records.root[record] >= tally.warm_up
+    moved = state.tuples[number]
+    sums = tally.operators[world.threads[moved.thread].operator]
+    counts = 1 if moved.root >= tally.warm_up else 0
     if limits.resend_s > 0:
-        tally.resent[operator] += counts
-        _schedule(world, records, heap, record, ARRIVES, now + limits.resend_s)
+        sums.resent += counts
+        _schedule(world, state, number, ARRIVES, now + limits.resend_s)
     else:
-        tally.lost[operator] += counts
-        release(records, record)
+        sums.lost += counts
+        release(state, number)
 
 
-@njit(cache=True)
-def _idle(world: World, threads: Threads, operator: int) -> int:
-    """The operator's thread that has been idle longest, of several the first; -1: none is."""
+@kernel
+def _longest_idle(threads: Table, first: int, last: int) -> int:
+    """The thread that has been idle longest, of several the first; -1: none is."""
     best = -1
-    for thread in range(world.first[operator], world.first[operator + 1]):
-        if threads.serving[thread] < 0 and (
-            best < 0 or threads.free[thread] < threads.free[best]
+    for thread in range(first, last):
+        if threads[thread].serving < 0 and (
+            best < 0 or threads[thread].free < threads[best].free
         ):
             best = thread
     return best
 
 
-@njit(cache=True)
+@kernel
 def _serve(
-    world: World,
-    limits: Limits,
-    records: Records,
-    heap: Heap,
-    threads: Threads,
-    thread: int,
-    record: int,
-    now: float,
+    world: World, limits: Limits, state: State, thread: int, number: int, now: float
 ) -> None:
     """The thread takes the tuple; its place in the buffer is free for a sender held back."""
-    waited_at = records.thread[record]
-    operator = world.operator[thread]
-    records.thread[record] = thread
-    records.since[record] = now
-    threads.serving[thread] = record
-    handled = threads.handled[thread]
-    seconds = world.service_s[thread]
+    moved, own = state.tuples[number], world.threads[thread]
+    buffer = moved.thread
+    operator = world.operators[own.operator]
+    moved.thread = thread
+    moved.since = now
+    state.threads[thread].serving = number
+    handled = state.threads[thread].handled
+    seconds = own.service_s
     if seconds > 0:
-        samples = world.samples[world.first_sample[operator] : world.first_sample[operator + 1]]
-        seconds *= service_factor(
-            world.variation[operator], world.shape[operator], samples, world.key[thread], handled
-        )
+        samples = world.samples[operator.first_sample : operator.last_sample]
+        seconds *= service_factor(operator.variation, operator.shape, samples, own.key, handled)
     if world.transfers:
-        sender = (records.order[record] >> SENDER_SHIFT) - 1
-        seconds += transfer_seconds(
-            world, threads.sent, sender, thread, handled, records.key[record]
-        )
-    _schedule(world, records, heap, record, ENDS, now + seconds)
-    sender = threads.first_held[waited_at]
-    if sender < 0 or threads.held[waited_at] > limits.capacity:
-        threads.held[waited_at] -= 1
+        sender = (moved.order >> SENDER_SHIFT) - 1
+        seconds += transfer_seconds(world, state.sent, sender, thread, handled, moved.key)
+    _schedule(world, state, number, ENDS, now + seconds)
+    _free_place(world, limits, state, buffer, now)
+
+
+@part
+def _free_place(world: World, limits: Limits, state: State, thread: int, now: float) -> None:
+    """A tuple left the thread's buffer: the first sender held back gets its place."""
+    buffer = state.threads[thread]
+    sender = buffer.first_held
+    if sender < 0 or buffer.held > limits.capacity:
+        buffer.held -= 1
         return
-    threads.first_held[waited_at] = threads.next_held[sender]
-    threads.granted[sender] = waited_at
-    _schedule(world, records, heap, threads.serving[sender], RETRIES, now)
+    buffer.first_held = state.threads[sender].next_held
+    state.threads[sender].granted = thread
+    _schedule(world, state, state.threads[sender].serving, RETRIES, now)
 
 
-@njit(cache=True)
-def _send_on(
-    world: World,
-    limits: Limits,
-    tally: Tally,
-    records: Records,
-    heap: Heap,
-    threads: Threads,
-    record: int,
-    now: float,
+@kernel
+def _finish(
+    world: World, limits: Limits, tally: Tally, state: State, number: int, now: float
 ) -> None:
-    """Send what the handled tuple causes; then, unless held back, take the next tuple."""
-    thread = records.thread[record]
-    if not send_outputs(world, limits, tally, records, heap, threads, record, now):
-        return
-    if records.root[record] >= tally.threads_from:
-        tally.blocked[thread] += now - records.since[record]
-    release(records, record)
-    threads.handled[thread] += 1
-    threads.serving[thread] = -1
-    threads.free[thread] = now
-    _take_next(world, limits, records, heap, threads, thread, now)
+    """All that the tuple caused is sent: on to the next."""
+    moved = state.tuples[number]
+    thread = moved.thread
+    if moved.root >= tally.threads_from:
+        tally.threads[thread].blocked += now - moved.since
+    release(state, number)
+    own = state.threads[thread]
+    own.handled += 1
+    own.serving = -1
+    own.free = now
+    _take_next(world, limits, state, thread, now)
 
 
-@njit(cache=True)
-def _take_next(
-    world: World,
-    limits: Limits,
-    records: Records,
-    heap: Heap,
-    threads: Threads,
-    thread: int,
-    now: float,
-) -> None:
-    queue = world.first[world.operator[thread]] if world.shared else thread
-    record = threads.head[queue]
-    if record >= 0 and threads.standing[0] == 0:
-        threads.head[queue] = records.next[record]
-        _serve(world, limits, records, heap, threads, thread, record, now)
+@kernel
+def _take_next(world: World, limits: Limits, state: State, thread: int, now: float) -> None:
+    operator = world.operators[world.threads[thread].operator]
+    queue = state.threads[operator.first if world.shared else thread]
+    number = queue.head
+    if number >= 0 and state.count[1] == 0:
+        queue.head = state.tuples[number].next
+        _serve(world, limits, state, thread, number, now)
 
 
-@njit(cache=True)
+@kernel
 def send_outputs(
-    world: World,
-    limits: Limits,
-    tally: Tally,
-    records: Records,
-    heap: Heap,
-    threads: Threads,
-    record: int,
-    now: float,
+    world: World, limits: Limits, tally: Tally, state: State, number: int, now: float
 ) -> bool:
     """Go on sending where the thread stopped; False if it is held back again."""
-    thread = records.thread[record]
-    operator = world.operator[thread]
-    handled = threads.handled[thread]
-    key = passed_on(world, thread, handled, records.key[record])
-    while threads.out_entry[thread] < world.outputs[operator + 1]:
-        stream = world.streams[threads.out_entry[thread]]
-        counter = world.counter[stream] + thread - world.first[operator]
-        if threads.out_left[thread] < 0:
-            threads.out_left[thread] = caused(world, stream, thread, handled)
-        while threads.out_left[thread] > 0:
-            while threads.out_copy[thread] < copies(world, stream):
-                goes_to = receiver(
-                    world, stream, thread, threads.sent[counter], threads.out_copy[thread], key
-                )
-                if limits.blocks and not _place_taken(limits, threads, thread, goes_to):
+    moved = state.tuples[number]
+    thread = moved.thread
+    own, sending = world.threads[thread], state.threads[thread]
+    last_output = world.operators[own.operator].last_output
+    key = passed_on(world, thread, sending.handled, moved.key)
+    while sending.output < last_output:
+        stream = world.streams[sending.output]
+        counter = stream.counter + own.place
+        if sending.left < 0:
+            sending.left = caused(stream, own, sending.handled, world.random_selectivity)
+        while sending.left > 0:
+            sent = state.sent[counter]
+            while sending.copy < stream.copies:
+                goes_to = receiver(world, stream, own, sent, sending.copy, key)
+                if limits.blocks and not _place_taken(limits, state, thread, goes_to):
                     return False
-                _send(
-                    world, limits, tally, records, heap, threads, stream, record, goes_to, key, now
-                )
-                threads.out_copy[thread] += 1
-            threads.out_copy[thread] = 0
-            threads.sent[counter] += 1
-            threads.out_left[thread] -= 1
-        threads.out_left[thread] = -1
-        threads.out_entry[thread] += 1
-    threads.out_entry[thread] = -1
+                _send(world, limits, tally, state, sending.output, number, goes_to, key, now)
+                sending.copy += 1
+            sending.copy = 0
+            state.sent[counter] = sent + 1
+            sending.left -= 1
+        sending.left = -1
+        sending.output += 1
+    sending.output = -1
     return True
 
 
-@njit(cache=True)
-def _place_taken(limits: Limits, threads: Threads, thread: int, goes_to: int) -> bool:
+@part
+def _place_taken(limits: Limits, state: State, sender: int, goes_to: int) -> bool:
     """Take a place in the receiver's buffer; if there is none, queue up for it."""
-    if threads.granted[thread] == goes_to:
-        threads.granted[thread] = -1
+    own, buffer = state.threads[sender], state.threads[goes_to]
+    if own.granted == goes_to:
+        own.granted = -1
         return True
-    if limits.capacity == 0 or threads.held[goes_to] < limits.capacity:
-        threads.held[goes_to] += 1
+    if limits.capacity == 0 or buffer.held < limits.capacity:
+        buffer.held += 1
         return True
-    threads.next_held[thread] = -1
-    if threads.first_held[goes_to] < 0:
-        threads.first_held[goes_to] = thread
+    own.next_held = -1
+    if buffer.first_held < 0:
+        buffer.first_held = sender
     else:
-        threads.next_held[threads.last_held[goes_to]] = thread
-    threads.last_held[goes_to] = thread
+        state.threads[buffer.last_held].next_held = sender
+    buffer.last_held = sender
     return False
 
 
-@njit(cache=True)
+@part
 def _send(
     world: World,
     limits: Limits,
     tally: Tally,
-    records: Records,
-    heap: Heap,
-    threads: Threads,
-    stream: int,
-    parent: int,
+    state: State,
+    output: int,
+    parent_number: int,
     goes_to: int,
     key: int,
     now: float,
 ) -> None:
-    thread = records.thread[parent]
-    operator = world.operator[thread]
-    record = _new(records)
-    records.root[record] = records.root[parent]
+    stream, parent = world.streams[output], state.tuples[parent_number]
+    sender, thread = world.threads[parent.thread], world.threads[goes_to]
+    number = _new(state)
+    new = state.tuples[number]
+    new.root = parent.root
     # From the end of service on, so that being held back counts as time on the way.
-    records.since[record] = records.since[parent]
-    records.key[record] = key
-    records.thread[record] = goes_to
-    number = threads.sent[world.counter[stream] + thread - world.first[operator]]
-    records.order[record] = ((thread + 1) << SENDER_SHIFT) + number
-    far = distance(world, thread, goes_to)
-    record_sent(world, tally, stream, thread, goes_to, records.root[parent], far)
-    leaves = leaving(world, stream, thread, goes_to, now)
+    new.since = parent.since
+    new.key = key
+    new.thread = goes_to
+    sent = state.sent[stream.counter + sender.place]
+    new.order = ((parent.thread + 1) << SENDER_SHIFT) + sent
+    far = distance(sender, thread)
+    record_sent(tally, stream, sender.place, goes_to, parent.root, far)
+    leaves = now
+    if world.round_steps > 0:
+        leaves = leaving(world, stream.stage, sender, thread, now)
     if limits.link_s > 0 and far > 1:
-        node = world.node[thread]
-        threads.link_out[node] = max(leaves, threads.link_out[node]) + limits.link_s
-        arrives = threads.link_out[node] + world.delays_s[far]
-        _schedule(world, records, heap, record, AT_LINK, arrives)
+        state.links[0, sender.node] = max(leaves, state.links[0, sender.node]) + limits.link_s
+        arrives = state.links[0, sender.node] + world.delays_s[far]
+        _schedule(world, state, number, AT_LINK, arrives)
     else:
-        _schedule(world, records, heap, record, ARRIVES, leaves + world.delays_s[far])
+        _schedule(world, state, number, ARRIVES, leaves + world.delays_s[far])

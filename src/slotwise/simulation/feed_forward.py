@@ -7,7 +7,7 @@ order, (time, sender, number), and its queue is the recursion
 
     start = max(arrival, end of the tuple before),   end = start + service time.
 
-What it sends is appended to the receiving operators' arrivals; what arrives after the chunk's end
+What it sends is appended to the receiving operators' lists; what arrives after the chunk's end
 waits there for the next one. Memory is what one chunk holds, and what is under way.
 """
 
@@ -16,16 +16,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from slotwise.simulation.arrivals import Clocks, advance, clocks_at
+from slotwise.simulation.arrivals import advance, clocks_at
 from slotwise.simulation.draws import service_factor
+from slotwise.simulation.kernel import kernel, part
 from slotwise.simulation.measure import Tally, record_sent, record_travel, record_visit
 from slotwise.simulation.routing import (
     SENDER_SHIFT,
     caused,
-    copies,
     distance,
     first_key,
     leaving,
@@ -33,51 +32,64 @@ from slotwise.simulation.routing import (
     receiver,
     transfer_seconds,
 )
-from slotwise.simulation.world import World
+from slotwise.simulation.world import Table, World, counters
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-CHUNK_VISITS = 1 << 15
+CHUNK_VISITS = 1 << 13
 """Visits per operator in a chunk: its arrays stay in the processor's cache."""
 MOST_CHUNK_VISITS = 1 << 20
 """Visits of all operators together in a chunk."""
+FEW = 24
+"""So many tuples are sorted by insertion, more by merging."""
+DONE, FULL = range(2)
+"""Why `advance_chunks` came back: all is handled, or there is too little room to go on."""
+
+_TUPLE = np.dtype(
+    [
+        ("time", "f8"),  # when it reaches its thread
+        ("root", "f8"),
+        ("order", "i8"),  # (sender + 1, number), for ties in time
+        ("thread", "i8"),
+        ("key", "i8"),
+        ("next", "i8"),  # on its way to the same operator; when handled: its number at its thread
+    ]
+)
+_LIST = np.dtype([("head", "i8"), ("tail", "i8")])
+_THREAD = np.dtype([("free", "f8"), ("handled", "i8")])
 
 
-class Arriving(NamedTuple):
-    """Tuples on their way to one operator; `order` is (sender, number), for ties in time."""
+class State(NamedTuple):
+    """All that changes from chunk to chunk, the tally excepted; and scratch space."""
 
-    time: Floats
-    root: Floats
-    order: Integers
-    thread: Integers
-    key: Integers
-
-    @classmethod
-    def room_for(cls, count: int) -> Arriving:
-        floats = [np.empty(count) for _ in range(2)]
-        return cls(*floats, *(np.empty(count, np.int64) for _ in range(3)))
-
-    def grown(self, count: int) -> Arriving:
-        """The same tuples with room for `count` in all."""
-        if count <= len(self.time):
-            return self
-        larger = Arriving.room_for(max(count, 2 * len(self.time)))
-        for mine, new in zip(self, larger, strict=True):
-            new[: len(mine)] = mine
-        return larger
-
-
-class Threads(NamedTuple):
-    """The threads' states between chunks."""
-
-    free: Floats
-    """When the thread is done with all it has."""
-    handled: Integers
+    tuples: Table
+    """Tuples on their way, in a list per operator."""
+    unused: Integers
+    """A stack of free rows of `tuples`; how many is in `progress[0]`."""
+    lists: Table
+    clocks: Table
+    threads: Table
+    """When each is free, and how many tuples it handled."""
     sent: Integers
-    """Per stream and sender, tuples sent so far (world.counter)."""
+    """Per stream and sender, tuples sent so far (stream.counter)."""
     planned: Integers
     """The same, where serving looks ahead of sending: what goes to other nodes takes time."""
+    progress: Integers
+    """[0] free rows, [1] the chunk, [2] operators done in it, [3] 1: sources have stopped."""
+    ready: Table
+    """What one operator handles in one chunk, in order."""
+    unsorted: Table
+    ends: Floats
+    bucket: Integers
+    starts: Integers
+
+
+class Chunks(NamedTuple):
+    """How time is cut: chunks of `length_s`, the last one from `end` on without an end."""
+
+    length_s: float
+    end: float
 
 
 def run(
@@ -87,285 +99,348 @@ def run(
 
     `order` is the operators' topological order, `visits_per_s` of all operators together.
     """
-    clocks = clocks_at(world.sources, world.key, 0.0)
-    threads = Threads(
-        np.zeros(world.threads),
-        np.zeros(world.threads, np.int64),
-        np.zeros(world.counters, np.int64),
-        np.zeros(world.counters, np.int64),
+    in_chunk = min(CHUNK_VISITS * len(order), MOST_CHUNK_VISITS)
+    chunks = Chunks(in_chunk / visits_per_s, tally.end)
+    state = _state(world, 2 * in_chunk + 1024)
+    positions = np.array(order, dtype=np.int64)
+    while advance_chunks(world, tally, state, positions, chunks, most_under_way) == FULL:
+        state = _grown(state)
+    stopped = int(state.progress[3])
+    return min(stopped * chunks.length_s, tally.end) if stopped else tally.end
+
+
+def _state(world: World, rows: int) -> State:
+    lists = np.zeros(len(world.operators), _LIST)
+    lists["head"] = -1
+    widest = int((world.operators["last"] - world.operators["first"]).max())
+    return State(
+        tuples=np.zeros(rows, _TUPLE),
+        unused=np.arange(rows - 1, -1, -1),
+        lists=lists,
+        clocks=clocks_at(world.sources, world.threads["key"], 0.0),
+        threads=np.zeros(len(world.threads), _THREAD),
+        sent=np.zeros(counters(world), np.int64),
+        planned=np.zeros(counters(world), np.int64),
+        progress=np.array([rows, 1, 0, 0]),
+        ready=np.zeros(rows, _TUPLE),
+        unsorted=np.zeros(rows, _TUPLE),
+        ends=np.zeros(rows),
+        bucket=np.zeros(rows, np.int64),
+        starts=np.zeros(rows + widest + 1, np.int64),
     )
-    waiting = [Arriving.room_for(64) for _ in order]
-    counts = [0] * len(order)
-    chunk_s = min(CHUNK_VISITS * len(order), MOST_CHUNK_VISITS) / visits_per_s
-    end, reached, chunk = tally.end, 0.0, 0
-    while reached < np.inf:
-        chunk += 1
-        # The last chunk has no end: all that is under way is handled.
-        emit_until = min(chunk * chunk_s, end)
-        reached = emit_until if emit_until < end else np.inf
-        for operator in order:
-            if world.source[operator]:
-                _emit(world, clocks, waiting, counts, operator, emit_until)
-            _handle(world, tally, threads, waiting, counts, operator, reached)
-        if reached < np.inf and sum(counts) > most_under_way:
-            end = emit_until
-    return end
 
 
-def _emit(
-    world: World,
-    clocks: Clocks,
-    waiting: list[Arriving],
-    counts: list[int],
-    operator: int,
-    until: float,
-) -> None:
-    """All arrivals from outside before `until`."""
-    while True:
-        count, full = emit(world, clocks, operator, until, waiting[operator], counts[operator])
-        counts[operator] = count
-        if not full:
-            return
-        waiting[operator] = waiting[operator].grown(2 * count)
+def _grown(state: State) -> State:
+    """Twice the rows, the same tuples."""
+    had, free = len(state.tuples), int(state.progress[0])
+    tuples = np.zeros(2 * had, _TUPLE)
+    tuples[:had] = state.tuples
+    unused = np.zeros(2 * had, np.int64)
+    unused[:had] = np.arange(2 * had - 1, had - 1, -1)
+    unused[had : had + free] = state.unused[:free]
+    state.progress[0] = had + free
+    return state._replace(
+        tuples=tuples,
+        unused=unused,
+        ready=np.zeros(2 * had, _TUPLE),
+        unsorted=np.zeros(2 * had, _TUPLE),
+        ends=np.zeros(2 * had),
+        bucket=np.zeros(2 * had, np.int64),
+        starts=np.zeros(len(state.starts) + had, np.int64),
+    )
 
 
-def _handle(
+@kernel
+def advance_chunks(
     world: World,
     tally: Tally,
-    threads: Threads,
-    waiting: list[Arriving],
-    counts: list[int],
-    operator: int,
-    until: float,
-) -> None:
-    """Everything that reaches the operator before `until`."""
-    ready, counts[operator] = take_ready(
-        world, operator, waiting[operator], counts[operator], until
-    )
-    if len(ready.time) == 0:
-        return
-    ends, handled = serve(world, tally, threads, operator, ready)
-    for stream in world.streams[world.outputs[operator] : world.outputs[operator + 1]].tolist():
-        target = int(world.target[stream])
-        tuples = sending(world, stream, ready, handled)
-        waiting[target] = waiting[target].grown(counts[target] + tuples)
-        counts[target] = send(
-            world, tally, threads, stream, ready, ends, handled, waiting[target], counts[target]
-        )
+    state: State,
+    order: Integers,
+    chunks: Chunks,
+    most_under_way: int,
+) -> int:
+    """Chunk after chunk, going on where it stopped."""
+    while True:
+        chunk = state.progress[1]
+        emit_until = min(chunk * chunks.length_s, chunks.end)
+        last = emit_until >= chunks.end or state.progress[3] > 0
+        until = np.inf if last else emit_until
+        while state.progress[2] < len(order):
+            operator = order[state.progress[2]]
+            own = world.operators[operator]
+            if own.source and state.progress[3] == 0 and not emit(world, state, own, operator, emit_until):
+                return FULL
+            most = 0
+            for output in range(own.first_output, own.last_output):
+                stream = world.streams[output]
+                most += int(np.ceil(stream.selectivity)) * stream.copies
+            count = _ready_before(state, operator, until)
+            if state.progress[0] < count * most:
+                _put_back(state, operator, count)
+                return FULL
+            _sort(state, own.first, 1 if world.shared else own.last - own.first, count)
+            if world.shared or world.transfers:
+                serve_carefully(world, tally, state, operator, count)
+            else:
+                serve(world, tally, state, operator, count)
+            for output in range(own.first_output, own.last_output):
+                send(world, tally, state, output, count)
+            state.progress[2] += 1
+        if last:
+            return DONE
+        state.progress[1] = chunk + 1
+        state.progress[2] = 0
+        if len(state.tuples) - state.progress[0] > most_under_way:
+            state.progress[3] = chunk
 
 
-@njit(cache=True)
-def emit(
-    world: World, clocks: Clocks, operator: int, until: float, arriving: Arriving, count: int
-) -> tuple[int, bool]:
-    """Appends arrivals; tells how many there are now, and whether the room was too small."""
-    for thread in range(world.first[operator], world.first[operator + 1]):
-        while clocks.next[thread] < until:
-            if count == len(arriving.time):
-                return count, True
-            arriving.time[count] = clocks.next[thread]
-            arriving.root[count] = clocks.next[thread]
-            arriving.order[count] = clocks.emitted[thread]
-            arriving.thread[count] = thread
-            arriving.key[count] = first_key(world, thread, clocks.emitted[thread])
+@part
+def _append(state: State, operator: int) -> int:
+    """A new last tuple on the operator's list."""
+    state.progress[0] -= 1
+    number = state.unused[state.progress[0]]
+    state.tuples[number].next = -1
+    own = state.lists[operator]
+    if own.head < 0:
+        own.head = number
+    else:
+        state.tuples[own.tail].next = number
+    own.tail = number
+    return number
+
+
+@kernel
+def emit(world: World, state: State, own: np.void, operator: int, until: float) -> bool:
+    """All arrivals from outside before `until`; False: there is no room for them all."""
+    for thread in range(own.first, own.last):
+        key = world.threads[thread].key
+        while state.clocks[thread].next < until:
+            if state.progress[0] == 0:
+                return False
+            clock = state.clocks[thread]
+            new = state.tuples[_append(state, operator)]
+            new.time = clock.next
+            new.root = clock.next
+            new.order = clock.emitted
+            new.thread = thread
+            new.key = first_key(world.key_shares, key, clock.emitted)
+            advance(world.sources, state.clocks, key, thread)
+    return True
+
+
+@kernel
+def _ready_before(state: State, operator: int, until: float) -> int:
+    """Takes what arrives before `until` from the operator's list; tells how many."""
+    own = state.lists[operator]
+    number = own.head
+    own.head = -1
+    count = 0
+    while number >= 0:
+        waiting = state.tuples[number]
+        following = waiting.next
+        if waiting.time < until:
+            state.unsorted[count] = waiting
             count += 1
-            advance(world.sources, clocks, world.key[thread], thread)
-    return count, False
+            state.unused[state.progress[0]] = number
+            state.progress[0] += 1
+        else:
+            waiting.next = -1
+            if own.head < 0:
+                own.head = number
+            else:
+                state.tuples[own.tail].next = number
+            own.tail = number
+        number = following
+    return count
 
 
-@njit(cache=True)
-def take_ready(
-    world: World, operator: int, arriving: Arriving, count: int, until: float
-) -> tuple[Arriving, int]:
-    """What arrives before `until`, by thread and in order; the rest stays in `arriving`.
+@kernel
+def _put_back(state: State, operator: int, count: int) -> None:
+    for i in range(count):
+        number = _append(state, operator)
+        state.tuples[number] = state.unsorted[i]
+        state.tuples[number].next = -1
 
-    A bucket sort: about as many buckets as tuples, evenly over the threads and the time between
+
+@kernel
+def _sort(state: State, first: int, queues: int, count: int) -> None:
+    """From `unsorted` to `ready`: by queue (of thread `first` and on), then (time, order).
+
+    A bucket sort: about as many buckets as tuples, evenly over the queues and the time between
     the first and the last arrival; then each bucket by itself. Linear in the mean.
     """
-    ready = 0
+    tuples, ready, starts, bucket = state.unsorted, state.ready, state.starts, state.bucket
     earliest, latest = np.inf, -np.inf
     for i in range(count):
-        if arriving.time[i] < until:
-            ready += 1
-            earliest = min(earliest, arriving.time[i])
-            latest = max(latest, arriving.time[i])
-    result = Arriving(
-        np.empty(ready),
-        np.empty(ready),
-        np.empty(ready, np.int64),
-        np.empty(ready, np.int64),
-        np.empty(ready, np.int64),
-    )
-    if ready == 0:
-        return result, count
-    first = world.first[operator]
-    groups = 1 if world.shared else world.first[operator + 1] - first
-    per_group = max(1, ready // groups)
-    scale = 0.0 if latest <= earliest else (per_group - 0.5) / (latest - earliest)
-    starts = np.zeros(groups * per_group + 1, np.int64)
-    bucket = np.empty(count, np.int64)
+        earliest = min(earliest, tuples[i].time)
+        latest = max(latest, tuples[i].time)
+    each = max(1, count // queues)
+    scale = 0.0 if latest <= earliest else (each - 0.5) / (latest - earliest)
+    starts[: queues * each + 1] = 0
     for i in range(count):
-        if arriving.time[i] < until:
-            group = 0 if world.shared else arriving.thread[i] - first
-            bucket[i] = group * per_group + int((arriving.time[i] - earliest) * scale)
-            starts[bucket[i] + 1] += 1
-        else:
-            bucket[i] = -1
-    for b in range(groups * per_group):
+        queue = 0 if queues == 1 else tuples[i].thread - first
+        bucket[i] = queue * each + int((tuples[i].time - earliest) * scale)
+        starts[bucket[i] + 1] += 1
+    for b in range(queues * each):
         starts[b + 1] += starts[b]
-    kept = 0
     for i in range(count):
-        if bucket[i] >= 0:
-            _copy(arriving, i, result, starts[bucket[i]])
-            starts[bucket[i]] += 1
-        else:
-            _copy(arriving, i, arriving, kept)
-            kept += 1
+        ready[starts[bucket[i]]] = tuples[i]
+        starts[bucket[i]] += 1
     begin = 0
-    for b in range(groups * per_group):
+    for b in range(queues * each):
         if starts[b] - begin > 1:
-            _sort(result, begin, starts[b])
+            _sort_bucket(ready, tuples, begin, starts[b])
         begin = starts[b]
-    return result, kept
 
 
-@njit(cache=True, inline="always")
-def _copy(source: Arriving, i: int, target: Arriving, to: int) -> None:
-    target.time[to] = source.time[i]
-    target.root[to] = source.root[i]
-    target.order[to] = source.order[i]
-    target.thread[to] = source.thread[i]
-    target.key[to] = source.key[i]
+@part
+def _later(one: np.void, other: np.void) -> bool:
+    return one.time > other.time or (one.time == other.time and one.order > other.order)
 
 
-@njit(cache=True)
-def _sort(tuples: Arriving, begin: int, end: int) -> None:
-    """By (time, order): insertion for a few, merge sort for many."""
-    if end - begin > 24:
-        _sort_many(tuples, begin, end)
-        return
-    for i in range(begin + 1, end):
-        at = i
-        time, order = tuples.time[i], tuples.order[i]
-        while at > begin and (
-            tuples.time[at - 1] > time
-            or (tuples.time[at - 1] == time and tuples.order[at - 1] > order)
-        ):
-            at -= 1
-        if at < i:
-            root, thread, key = tuples.root[i], tuples.thread[i], tuples.key[i]
-            for j in range(i, at, -1):
-                _copy(tuples, j - 1, tuples, j)
-            tuples.time[at], tuples.root[at], tuples.order[at] = time, root, order
-            tuples.thread[at], tuples.key[at] = thread, key
+@kernel
+def _sort_bucket(ready: Table, scratch: Table, begin: int, end: int) -> None:
+    """By (time, order): stretches of FEW by insertion, then merged two by two."""
+    for first in range(begin, end, FEW):
+        for i in range(first + 1, min(first + FEW, end)):
+            if _later(ready[i - 1], ready[i]):
+                scratch[0] = ready[i]
+                at = i
+                while at > first and _later(ready[at - 1], scratch[0]):
+                    ready[at] = ready[at - 1]
+                    at -= 1
+                ready[at] = scratch[0]
+    length = FEW
+    while length < end - begin:
+        for first in range(begin, end - length, 2 * length):
+            _merge(ready, scratch, first, first + length, min(first + 2 * length, end))
+        length *= 2
 
 
-@njit(cache=True)
-def _sort_many(tuples: Arriving, begin: int, end: int) -> None:
-    by_order = np.argsort(tuples.order[begin:end], kind="mergesort")
-    by_time = np.argsort(tuples.time[begin:end][by_order], kind="mergesort")
-    places = by_order[by_time]
-    tuples.time[begin:end] = tuples.time[begin:end][places]
-    tuples.root[begin:end] = tuples.root[begin:end][places]
-    tuples.order[begin:end] = tuples.order[begin:end][places]
-    tuples.thread[begin:end] = tuples.thread[begin:end][places]
-    tuples.key[begin:end] = tuples.key[begin:end][places]
+@kernel
+def _merge(ready: Table, scratch: Table, first: int, middle: int, end: int) -> None:
+    """Two sorted stretches of `ready` into one."""
+    for i in range(first, middle):
+        scratch[i - first] = ready[i]
+    left, right, to = 0, middle, first
+    while left < middle - first:
+        if right < end and _later(scratch[left], ready[right]):
+            ready[to] = ready[right]
+            right += 1
+        else:
+            ready[to] = scratch[left]
+            left += 1
+        to += 1
 
 
-@njit(cache=True)
-def serve(
-    world: World, tally: Tally, threads: Threads, operator: int, ready: Arriving
-) -> tuple[Floats, Integers]:
+@kernel
+def serve(world: World, tally: Tally, state: State, operator: int, count: int) -> None:
     """Every thread's queue: when each tuple's handling ends, and its number at its thread."""
-    ends = np.empty(len(ready.time))
-    handled = np.empty(len(ready.time), np.int64)
-    samples = world.samples[world.first_sample[operator] : world.first_sample[operator + 1]]
-    kind, shape = world.variation[operator], world.shape[operator]
-    for i in range(len(ends)):
-        if world.shared:
-            ready.thread[i] = _longest_free(world, threads, operator)
-        thread = ready.thread[i]
-        mine = threads.handled[thread]
-        threads.handled[thread] = mine + 1
-        seconds = world.service_s[thread]
+    own = world.operators[operator]
+    samples = world.samples[own.first_sample : own.last_sample]
+    for i in range(count):
+        taken = state.ready[i]
+        server, thread = state.threads[taken.thread], world.threads[taken.thread]
+        seconds = thread.service_s
         if seconds > 0:
-            seconds *= service_factor(kind, shape, samples, world.key[thread], mine)
-        if world.transfers:
-            sender = (ready.order[i] >> SENDER_SHIFT) - 1
-            seconds += transfer_seconds(
-                world, threads.planned, sender, thread, mine, ready.key[i]
+            seconds *= service_factor(
+                own.variation, own.shape, samples, thread.key, server.handled
             )
-            _plan_ahead(world, threads, thread, mine)
-        start = max(ready.time[i], threads.free[thread])
-        end = start + seconds
-        threads.free[thread] = end
-        ends[i] = end
-        handled[i] = mine
-        record_visit(
-            world, tally, operator, thread, mine, ready.root[i], ready.time[i], start, end
-        )
-    return ends, handled
+        _handle(tally, state, operator, own, i, server, seconds)
 
 
-@njit(cache=True)
-def _longest_free(world: World, threads: Threads, operator: int) -> int:
+@kernel
+def serve_carefully(world: World, tally: Tally, state: State, operator: int, count: int) -> None:
+    """As `serve`, where threads share a queue or sending and receiving take their time."""
+    own = world.operators[operator]
+    samples = world.samples[own.first_sample : own.last_sample]
+    for i in range(count):
+        taken = state.ready[i]
+        if world.shared:
+            taken.thread = _longest_free(state.threads, own.first, own.last)
+        server, thread = state.threads[taken.thread], world.threads[taken.thread]
+        seconds = thread.service_s
+        if seconds > 0:
+            seconds *= service_factor(
+                own.variation, own.shape, samples, thread.key, server.handled
+            )
+        if world.transfers:
+            sender = (taken.order >> SENDER_SHIFT) - 1
+            seconds += transfer_seconds(
+                world, state.planned, sender, taken.thread, server.handled, taken.key
+            )
+            _plan_ahead(world, state.planned, taken.thread, server.handled)
+        _handle(tally, state, operator, own, i, server, seconds)
+
+
+@part
+def _handle(
+    tally: Tally,
+    state: State,
+    operator: int,
+    own: np.void,
+    i: int,
+    server: np.void,
+    seconds: float,
+) -> None:
+    """The recursion, for one tuple."""
+    taken = state.ready[i]
+    start = max(taken.time, server.free)
+    end = start + seconds
+    server.free = end
+    state.ends[i] = end
+    taken.next = server.handled
+    server.handled += 1
+    record_visit(
+        tally, operator, own, taken.thread, taken.next, taken.root, taken.time, start, end
+    )
+
+
+@kernel
+def _longest_free(threads: Table, first: int, last: int) -> int:
     """The thread that is, or will be, free first; of several the first."""
-    best = world.first[operator]
-    for thread in range(best + 1, world.first[operator + 1]):
-        if threads.free[thread] < threads.free[best]:
+    best = first
+    for thread in range(first + 1, last):
+        if threads[thread].free < threads[best].free:
             best = thread
     return best
 
 
-@njit(cache=True)
-def _plan_ahead(world: World, threads: Threads, thread: int, handled: int) -> None:
-    operator = world.operator[thread]
-    for entry in range(world.outputs[operator], world.outputs[operator + 1]):
+@kernel
+def _plan_ahead(world: World, planned: Integers, thread: int, handled: int) -> None:
+    own = world.threads[thread]
+    operator = world.operators[own.operator]
+    for entry in range(operator.first_output, operator.last_output):
         stream = world.streams[entry]
-        counter = world.counter[stream] + thread - world.first[operator]
-        threads.planned[counter] += caused(world, stream, thread, handled)
+        planned[stream.counter + own.place] += caused(
+            stream, own, handled, world.random_selectivity
+        )
 
 
-@njit(cache=True)
-def sending(world: World, stream: int, ready: Arriving, handled: Integers) -> int:
-    """Tuples that will go out on the stream."""
-    total = 0
-    for i in range(len(handled)):
-        total += caused(world, stream, ready.thread[i], handled[i])
-    return total * copies(world, stream)
-
-
-@njit(cache=True)
-def send(
-    world: World,
-    tally: Tally,
-    threads: Threads,
-    stream: int,
-    ready: Arriving,
-    ends: Floats,
-    handled: Integers,
-    arriving: Arriving,
-    count: int,
-) -> int:
-    """Appends what the handled tuples put on the stream; tells how many there are now."""
-    target = world.target[stream]
-    for i in range(len(ends)):
-        sender = ready.thread[i]
-        key = passed_on(world, sender, handled[i], ready.key[i])
-        counter = world.counter[stream] + sender - world.first[world.operator[sender]]
-        for _ in range(caused(world, stream, sender, handled[i])):
-            sent = threads.sent[counter]
-            threads.sent[counter] = sent + 1
-            for copy in range(copies(world, stream)):
-                thread = receiver(world, stream, sender, sent, copy, key)
-                far = distance(world, sender, thread)
-                leaves = leaving(world, stream, sender, thread, ends[i])
-                arriving.time[count] = leaves + world.delays_s[far]
-                arriving.root[count] = ready.root[i]
-                arriving.order[count] = ((sender + 1) << SENDER_SHIFT) + sent
-                arriving.thread[count] = thread
-                arriving.key[count] = key
-                record_sent(world, tally, stream, sender, thread, ready.root[i], far)
-                record_travel(tally, target, ready.root[i], arriving.time[count] - ends[i])
-                count += 1
-    return count
+@kernel
+def send(world: World, tally: Tally, state: State, output: int, count: int) -> None:
+    """What the handled tuples put on the stream, onto the receiving operator's list."""
+    stream = world.streams[output]
+    for i in range(count):
+        taken, end = state.ready[i], state.ends[i]
+        sender = world.threads[taken.thread]
+        key = passed_on(world, taken.thread, taken.next, taken.key)
+        counter = stream.counter + sender.place
+        for _ in range(caused(stream, sender, taken.next, world.random_selectivity)):
+            sent = state.sent[counter]
+            state.sent[counter] = sent + 1
+            for copy in range(stream.copies):
+                goes_to = receiver(world, stream, sender, sent, copy, key)
+                thread = world.threads[goes_to]
+                far = distance(sender, thread)
+                leaves = end
+                if world.round_steps > 0:
+                    leaves = leaving(world, stream.stage, sender, thread, end)
+                new = state.tuples[_append(state, stream.target)]
+                new.time = leaves + world.delays_s[far]
+                new.root = taken.root
+                new.order = ((taken.thread + 1) << SENDER_SHIFT) + sent
+                new.thread = goes_to
+                new.key = key
+                record_sent(tally, stream, sender.place, goes_to, taken.root, far)
+                record_travel(tally, stream.target, taken.root, new.time - end)

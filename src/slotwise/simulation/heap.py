@@ -1,22 +1,24 @@
 """The event queue: a binary heap of (time, event), smallest first.
 
-Events at the same time come by `tie`, two integers per event: first by the operator's topological
-rank (what an event causes at the same time is further down), ends of service before arrivals; then
-by thread, or by (sender, number).
+Events at the same time come by their tie, two integers: first by the operator's topological rank
+(what an event causes at the same time is further down), ends of service before arrivals; then by
+thread, or by (sender, number).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from slotwise.simulation.kernel import part
+
+_ENTRY = np.dtype([("time", "f8"), ("event", "i8")])
 
 
 class Heap(NamedTuple):
-    time: NDArray[np.float64]
-    event: NDArray[np.int64]
+    entries: NDArray[Any]
     size: NDArray[np.int64]
     tie: NDArray[np.int64]
     """Per event: (class, order)."""
@@ -24,59 +26,64 @@ class Heap(NamedTuple):
     @classmethod
     def room_for(cls, events: int) -> Heap:
         return cls(
-            np.empty(events),
-            np.empty(events, np.int64),
-            np.zeros(1, np.int64),
-            np.empty((events, 2), np.int64),
+            np.zeros(events, _ENTRY), np.zeros(1, np.int64), np.zeros((events, 2), np.int64)
         )
 
 
-@njit(cache=True, inline="always")
-def _before(heap: Heap, time: float, event: int, place: int) -> bool:
-    """Is (time, event) before what is at `place`?"""
-    if time != heap.time[place]:
-        return time < heap.time[place]
-    other = heap.event[place]
-    if heap.tie[event, 0] != heap.tie[other, 0]:
-        return heap.tie[event, 0] < heap.tie[other, 0]
-    return heap.tie[event, 1] < heap.tie[other, 1]
-
-
-@njit(cache=True)
-def push(heap: Heap, time: float, event: int) -> None:
+@part
+def push(heap: Heap, time: float, event: int, tie: int, order: int) -> None:
+    heap.tie[event, 0] = tie
+    heap.tie[event, 1] = order
+    entries = heap.entries
     place = heap.size[0]
     heap.size[0] = place + 1
     while place > 0:
         parent = (place - 1) >> 1
-        if not _before(heap, time, event, parent):
+        if not _before(heap.tie, time, event, entries[parent].time, entries[parent].event):
             break
-        heap.time[place] = heap.time[parent]
-        heap.event[place] = heap.event[parent]
+        entries[place] = entries[parent]
         place = parent
-    heap.time[place] = time
-    heap.event[place] = event
+    entries[place].time = time
+    entries[place].event = event
 
 
-@njit(cache=True)
+@part
 def pop(heap: Heap) -> int:
     """The first event, taken out; its time must have been read before."""
-    first = heap.event[0]
+    entries = heap.entries
+    first = entries[0].event
     size = heap.size[0] - 1
     heap.size[0] = size
-    time, event = heap.time[size], heap.event[size]
+    time, event = entries[size].time, entries[size].event
     place = 0
     while True:
         child = 2 * place + 1
         if child >= size:
             break
         right = child + 1
-        if right < size and _before(heap, heap.time[right], heap.event[right], child):
+        if right < size and _before(
+            heap.tie,
+            entries[right].time,
+            entries[right].event,
+            entries[child].time,
+            entries[child].event,
+        ):
             child = right
-        if _before(heap, time, event, child):
+        if _before(heap.tie, time, event, entries[child].time, entries[child].event):
             break
-        heap.time[place] = heap.time[child]
-        heap.event[place] = heap.event[child]
+        entries[place] = entries[child]
         place = child
-    heap.time[place] = time
-    heap.event[place] = event
+    entries[place].time = time
+    entries[place].event = event
     return first
+
+
+@part
+def _before(
+    tie: NDArray[np.int64], time: float, event: int, other_time: float, other: int
+) -> bool:
+    if time != other_time:
+        return time < other_time
+    if tie[event, 0] != tie[other, 0]:
+        return tie[event, 0] < tie[other, 0]
+    return tie[event, 1] < tie[other, 1]

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from slotwise.model import (
     Observation,
     OperatorLoad,
-    SlotLoad,
     ThreadLoad,
     ThreadTraffic,
     TimeSeries,
 )
+from slotwise.predictors import node_loads, slot_loads
 from slotwise.predictors.groups import summed
-from slotwise.simulation.measure import quantiles
+from slotwise.simulation.measure import Tally, quantiles
 
 if TYPE_CHECKING:
     from slotwise.simulation.simulate import Run
@@ -31,29 +31,30 @@ STUDENT_T_95 = 2.093
 
 def observed(run: Run) -> Observation:
     tally, names = run.tally, [o.name for o in run.plan.pipeline.topology.operators]
-    inputs = max(1, int(tally.visits[run.world.source].sum()))
-    latency_ms = 1000 * float((tally.waiting + tally.service + tally.network).sum()) / inputs
-    busy = _per_second(run, tally.busy)
-    needed = _per_second(run, tally.busy + tally.blocked)
-    bottleneck = int(run.world.operator[int(np.argmax(busy))])
+    inputs = max(1, int(tally.operators["visits"][run.world.operators["source"] > 0].sum()))
+    latency_ms = 1000 * float(_total(tally, "waiting") + _total(tally, "service") + _total(tally, "network")) / inputs
+    busy = _per_second(run, tally.threads["busy"])
+    needed = busy + _per_second(run, tally.threads["blocked"])
+    bottleneck = int(run.world.threads["operator"][int(np.argmax(busy))])
     slope = _slope(run)
     growth = slope * (run.end_s - tally.warm_up)
     stopped = run.end_s < run.asked_s
     stable = not (
         run.stuck or stopped or (float(needed.max()) > 1 and growth > latency_ms / 2)
     )
-    lost = tally.lost / np.maximum(tally.lost + tally.visits, 1)
+    lost = tally.operators["lost"]
+    lost_share = lost / np.maximum(lost + tally.operators["visits"], 1)
     series = _series(run, names)
     cpu, mem = _slot_use(run, busy)
     return Observation(
         origin="simulated",
         input_rate=run.rate,
-        rate=run.rate * (1 - float(lost.max())) / (1.0 if stable else max(1.0, needed.max())),
+        rate=run.rate * (1 - float(lost_share.max())) / (1.0 if stable else max(1.0, needed.max())),
         latency_ms=latency_ms,
-        network_ms=1000 * float(tally.network.sum()) / inputs,
+        network_ms=1000 * _total(tally, "network") / inputs,
         operators=_operator_loads(run, names, series),
-        slots=_slots(run, cpu, mem),
-        nodes=_nodes(run, cpu, mem),
+        slots=slot_loads(run.plan, cpu, mem),
+        nodes=node_loads(run.plan.cluster, cpu, mem),
         inter_slot_traffic=float(tally.distances[1:].sum()) / _thread_seconds(run),
         inter_node_traffic=float(tally.distances[2:].sum()) / _thread_seconds(run),
         latency_margin_ms=_margin_ms(run),
@@ -69,6 +70,10 @@ def observed(run: Run) -> Observation:
     )
 
 
+def _total(tally: Tally, field: str) -> float:
+    return float(tally.operators[field].sum())
+
+
 def _thread_seconds(run: Run) -> float:
     """How long figures per thread, and traffic, were counted."""
     return max(run.end_s - run.tally.threads_from, 1e-12)
@@ -80,7 +85,7 @@ def _per_second(run: Run, seconds: Floats) -> Floats:
 
 def _counted(run: Run) -> slice:
     """Windows after the warm-up and before the end."""
-    windows = len(run.tally.roots)
+    windows = len(run.tally.windows)
     first = int(np.ceil(run.tally.warm_up * run.tally.per_window - 1e-9))
     last = int(np.floor(run.end_s * run.tally.per_window + 1e-9))
     return slice(min(first, windows - 1), max(last, first + 1))
@@ -88,8 +93,8 @@ def _counted(run: Run) -> slice:
 
 def _margin_ms(run: Run) -> float | None:
     """Batch means: BATCHES stretches of the run, long enough to be nearly independent."""
-    here = _counted(run)
-    sojourn, roots = run.tally.sojourn[here], run.tally.roots[here]
+    windows = run.tally.windows[_counted(run)]
+    sojourn, roots = windows["sojourn"], windows["roots"]
     if len(roots) < BATCHES:
         return None
     total = [part.sum() for part in np.array_split(sojourn, BATCHES)]
@@ -101,19 +106,20 @@ def _margin_ms(run: Run) -> float | None:
 
 
 def _sink_latency_ms(run: Run) -> float | None:
-    here = _counted(run)
-    count = int(run.tally.sinks[here].sum())
-    return 1000 * float(run.tally.sink_latency[here].sum()) / count if count else None
+    windows = run.tally.windows[_counted(run)]
+    count = int(windows["sinks"].sum())
+    return 1000 * float(windows["sink_latency"].sum()) / count if count else None
 
 
 def _slope(run: Run) -> float:
     """Least squares through the windows' latencies, each weighed by its inputs; ms per second."""
     here = _counted(run)
-    roots = run.tally.roots[here].astype(np.float64)
+    windows = run.tally.windows[here]
+    roots = windows["roots"].astype(np.float64)
     if np.count_nonzero(roots) < 2:
         return 0.0
-    time = (np.arange(len(run.tally.roots))[here] + 0.5) / run.tally.per_window
-    latency = 1000 * run.tally.sojourn[here] / np.maximum(roots, 1)
+    time = (np.arange(len(run.tally.windows))[here] + 0.5) / run.tally.per_window
+    latency = 1000 * windows["sojourn"] / np.maximum(roots, 1)
     centred = time - np.average(time, weights=roots)
     return float((roots * centred * latency).sum() / (roots * centred * centred).sum())
 
@@ -121,15 +127,15 @@ def _slope(run: Run) -> float:
 def _series(run: Run, names: list[str]) -> TimeSeries:
     tally = run.tally
     window_s = 1 / tally.per_window
-    covered = np.cumsum(tally.queue_steps, axis=1)[:, :-1]
-    queue = tally.queue / window_s + covered
+    windows, cells = tally.windows, tally.cells
+    queue = cells["queue"] / window_s + np.cumsum(cells["covering"], axis=1)
     return TimeSeries(
         window_s=window_s,
-        input_rate=tuple((tally.roots / window_s).tolist()),
-        latency_ms=_ratios(tally.sojourn, tally.roots),
-        sink_latency_ms=_ratios(tally.sink_latency, tally.sinks),
+        input_rate=tuple((windows["roots"] / window_s).tolist()),
+        latency_ms=_ratios(windows["sojourn"], windows["roots"]),
+        sink_latency_ms=_ratios(windows["sink_latency"], windows["sinks"]),
         throughput=dict(
-            zip(names, map(tuple, (tally.completed / window_s).tolist()), strict=True)
+            zip(names, map(tuple, (cells["completed"] / window_s).tolist()), strict=True)
         ),
         queue=dict(zip(names, map(tuple, queue.tolist()), strict=True)),
     )
@@ -141,25 +147,28 @@ def _ratios(seconds: Floats, counts: NDArray[np.int64]) -> tuple[float | None, .
 
 
 def _operator_loads(run: Run, names: list[str], series: TimeSeries) -> tuple[OperatorLoad, ...]:
-    tally, world = run.tally, run.world
-    length_s = max(run.end_s - tally.warm_up, 1e-12)
+    sums, threads = run.tally.operators, run.world.threads
+    length_s = max(run.end_s - run.tally.warm_up, 1e-12)
     with np.errstate(divide="ignore"):
-        capacity = summed(1 / world.service_s, world.operator, len(names))
-    busy = summed(_per_second(run, tally.busy), world.operator, len(names)) / np.diff(world.first)
-    visits = np.maximum(tally.visits, 1)
+        capacity = summed(1 / threads["service_s"], threads["operator"], len(names))
+    busy = summed(_per_second(run, run.tally.threads["busy"]), threads["operator"], len(names))
     here = _counted(run)
+
+    def mean_ms(position: int, field: str) -> float:
+        return 1000 * float(sums[field][position]) / max(1, int(sums["visits"][position]))
+
     return tuple(
         OperatorLoad(
             operator=name,
-            arrival_rate=float(tally.visits[i]) / length_s,
+            arrival_rate=float(sums["visits"][i]) / length_s,
             capacity=float(capacity[i]),
-            utilisation=float(busy[i]),
-            waiting_ms=1000 * float(tally.waiting[i] / visits[i]),
-            service_ms=1000 * float(tally.service[i] / visits[i]),
-            network_ms=1000 * float(tally.network[i] / visits[i]),
+            utilisation=float(busy[i]) / run.plan.placement.threads[i],
+            waiting_ms=mean_ms(i, "waiting"),
+            service_ms=mean_ms(i, "service"),
+            network_ms=mean_ms(i, "network"),
             queue=float(np.mean(series.queue[name][here])),
-            lost=int(tally.lost[i]),
-            resent=int(tally.resent[i]),
+            lost=int(sums["lost"][i]),
+            resent=int(sums["resent"][i]),
         )
         for i, name in enumerate(names)
     )
@@ -167,74 +176,48 @@ def _operator_loads(run: Run, names: list[str], series: TimeSeries) -> tuple[Ope
 
 def _slot_use(run: Run, busy: Floats) -> tuple[Floats, Floats]:
     """Per slot, CPU and memory used, in reference slots."""
-    world, slots = run.world, run.plan.cluster.slots
-    at_work = np.where(world.service_s > 0, np.minimum(busy, 1.0), 1.0)
+    threads, slots = run.world.threads, run.plan.cluster.slots
+    at_work = np.where(threads["service_s"] > 0, np.minimum(busy, 1.0), 1.0)
     return (
-        summed(run.figures.cpu * at_work, world.slot, slots),
-        summed(run.figures.mem * at_work, world.slot, slots),
-    )
-
-
-def _slots(run: Run, cpu: Floats, mem: Floats) -> tuple[SlotLoad, ...]:
-    """Used slots only."""
-    cluster = run.plan.cluster
-    return tuple(
-        SlotLoad(
-            str(cluster.slot(slot)),
-            float(cpu[slot] / cluster.slot_cpu[slot]),
-            float(mem[slot] / cluster.slot_memory[slot]),
-        )
-        for slot in run.plan.placement.used_slots.tolist()
-    )
-
-
-def _nodes(run: Run, cpu: Floats, mem: Floats) -> tuple[SlotLoad, ...]:
-    cluster = run.plan.cluster
-
-    def by_node(values: Floats) -> Floats:
-        return summed(values, cluster.slot_node, len(cluster.nodes))
-
-    share_cpu = by_node(cpu) / by_node(cluster.slot_cpu)
-    share_mem = by_node(mem) / by_node(cluster.slot_memory)
-    return tuple(
-        SlotLoad(node.name, float(share_cpu[i]), float(share_mem[i]))
-        for i, node in enumerate(cluster.nodes)
+        summed(run.figures.cpu * at_work, threads["slot"], slots),
+        summed(run.figures.mem * at_work, threads["slot"], slots),
     )
 
 
 def _threads(run: Run, names: list[str], needed: Floats) -> tuple[ThreadLoad, ...]:
-    world = run.world
-    slots = {slot: str(run.plan.cluster.slot(slot)) for slot in np.unique(world.slot).tolist()}
+    threads = run.world.threads
+    slots = {slot: str(run.plan.cluster.slot(slot)) for slot in np.unique(threads["slot"]).tolist()}
     rows = zip(
-        world.operator.tolist(),
-        world.slot.tolist(),
-        (run.tally.handled / _thread_seconds(run)).tolist(),
+        threads["operator"].tolist(),
+        threads["place"].tolist(),
+        threads["slot"].tolist(),
+        _per_second(run, run.tally.threads["handled"]).tolist(),
         needed.tolist(),
         strict=True,
     )
     return tuple(
-        ThreadLoad(names[operator], thread - int(world.first[operator]), slots[slot], rate, load)
-        for thread, (operator, slot, rate, load) in enumerate(rows)
+        ThreadLoad(names[operator], place, slots[slot], rate, load)
+        for operator, place, slot, rate, load in rows
     )
 
 
 def _traffic(run: Run) -> dict[str, ThreadTraffic]:
     """Between threads, slots and nodes; nothing where there are too many pairs to count."""
-    world, tally = run.world, run.tally
-    if len(tally.pairs) == 0:
+    threads, pairs = run.world.threads, run.tally.pairs
+    if len(pairs) == 0:
         return {}
-    used = np.flatnonzero(tally.pairs)
-    stream = np.searchsorted(world.pair, used, side="right") - 1
-    edges = np.array(run.plan.pipeline.topology.edges, dtype=np.int64).reshape(-1, 2)[stream]
-    width = np.diff(world.first)[edges[:, 1]]
-    inside = used - world.pair[stream]
-    senders = world.first[edges[:, 0]] + inside // width
-    receivers = world.first[edges[:, 1]] + inside % width
-    rates = tally.pairs[used] / _thread_seconds(run)
+    used = np.flatnonzero(pairs)
+    streams = run.world.streams[
+        np.searchsorted(run.world.streams["pair"], used, side="right") - 1
+    ]
+    inside = used - streams["pair"]
+    senders = run.world.operators["first"][streams["source"]] + inside // streams["width"]
+    receivers = streams["first"] + inside % streams["width"]
+    rates = _per_second(run, pairs[used])
     return {
         "thread_traffic": ThreadTraffic(senders, receivers, rates),
-        "slot_traffic": _merged(world.slot[senders], world.slot[receivers], rates),
-        "node_traffic": _merged(world.node[senders], world.node[receivers], rates),
+        "slot_traffic": _merged(threads["slot"][senders], threads["slot"][receivers], rates),
+        "node_traffic": _merged(threads["node"][senders], threads["node"][receivers], rates),
     }
 
 
@@ -260,8 +243,9 @@ def _remarks(run: Run, stable: bool, bottleneck: str, needed: float) -> tuple[st
             f"{needed:.2f} times what it can do"
         )
     slowed = np.flatnonzero(run.figures.slowed > 1)
-    for slot in np.unique(run.world.slot[slowed]).tolist():
-        factor = run.figures.slowed[run.world.slot == slot].max()
+    slots = run.world.threads["slot"]
+    for slot in np.unique(slots[slowed]).tolist():
+        factor = run.figures.slowed[slots == slot].max()
         remarks.append(
             f"slot {run.plan.cluster.slot(slot)} is over-committed: its threads take "
             f"{factor:.2f} times as long"

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from slotwise.model import Plan, ServiceRate
 from slotwise.predictors.groups import Groups, groups_of, summed
-from slotwise.predictors.rate import own_shares, slowed_capacity
+from slotwise.predictors.rate import own_shares, slot_cpu
+from slotwise.predictors.weights import shares_by_weight
 from slotwise.rates import arrival_rates
 from slotwise.simulation.draws import (
     DETERMINISTIC,
@@ -53,21 +54,30 @@ def thread_figures(plan: Plan, rate: float) -> tuple[Floats, Floats, Floats, Flo
 
 def _slowdown(groups: Groups, plan: Plan, rate: float) -> Floats:
     """Per slot, F; 1 where the CPU suffices."""
-    cluster, topology = plan.cluster, plan.pipeline.topology
-    unit = arrival_rates(topology, 1.0, plan.placement.threads)
-    by_weight = groups.shares_of(slowed_capacity(groups, unit, cluster))
-    arriving = unit.operators[groups.operator] * own_shares(groups, topology, unit, by_weight)
-    busy = np.where(groups.fixed, 1.0, arriving * rate / groups.peak)
-    need = groups.per_slot(groups.cpu * np.minimum(busy, 1.0), cluster.slots)
+    cluster = plan.cluster
+    arriving = _arriving(groups, plan, rate)
+    busy = np.where(groups.fixed, 1.0, np.minimum(arriving / groups.peak, 1.0))
+    need = slot_cpu(groups, arriving, cluster.slots)
     factor = np.ones(cluster.slots)
     for slot in np.flatnonzero(need > cluster.slot_cpu * (1 + 1e-9)).tolist():
-        here = (groups.slot == slot) & (groups.cpu > 0)
+        here = groups.slot == slot
         fixed = float(groups.cpu[here & groups.fixed].sum())
         ours = here & ~groups.fixed
         # Fixed loads do not slow down; a thousandth of a core is left even where they take all.
         left = max(float(cluster.slot_cpu[slot]) - fixed, 1e-3)
-        factor[slot] = _fair_factor(groups.cpu[ours], np.minimum(busy[ours], 1.0), left)
+        factor[slot] = _fair_factor(groups.cpu[ours], busy[ours], left)
     return factor
+
+
+def _arriving(groups: Groups, plan: Plan, rate: float) -> Floats:
+    """Tuples/s that reach each group as the topology's groupings route them."""
+    topology = plan.pipeline.topology
+    rates = arrival_rates(topology, rate, plan.placement.threads)
+    by_weight = groups.even_shares()
+    if any(stream.grouping.kind == "weighted" for stream in topology.streams):
+        by_weight = shares_by_weight(groups, plan, plan.cluster.slots)
+    shares = own_shares(groups, topology, rates, by_weight)
+    return np.asarray(rates.operators[groups.operator] * shares, dtype=np.float64)
 
 
 def _fair_factor(cpu: Floats, busy: Floats, left: float) -> float:

@@ -25,7 +25,7 @@ from slotwise.simulation.options import (
     Routing,
     ServiceTimes,
 )
-from slotwise.simulation.world import ALL, Figures, World, build
+from slotwise.simulation.world import Figures, World, build
 
 MOST_UNDER_WAY = 8_000_000
 """When more tuples than that are waiting or on their way, sources stop: it is no use."""
@@ -133,7 +133,10 @@ def _duration(world: World, figures: Figures, options: Options) -> float:
     if options.duration_s is not None:
         return float(options.duration_s)
     tuples = options.tuples or USUAL_TUPLES
-    end_s = float(clock_time(world.sources, tuples / figures.rates.external))
+    sources = world.sources
+    end_s = tuples / figures.rates.external
+    if sources.scheduled:
+        end_s = float(clock_time(sources.schedule, sources.period, end_s))
     if not math.isfinite(end_s):
         raise ModelError(f"the schedule never lets {tuples} tuples in: give duration_s")
     return end_s
@@ -157,10 +160,9 @@ def _kernel(plan: Plan, options: Options) -> Kernel:
 
 
 def _limits(world: World, options: Options) -> Limits:
-    copies = np.where(world.kind == ALL, np.diff(world.first)[world.target], 1)
-    most = np.ceil(world.selectivity) * copies
-    sender = np.repeat(np.arange(world.operators), np.diff(world.outputs))
-    per_operator = np.bincount(sender, weights=most[world.streams], minlength=world.operators)
+    streams = world.streams
+    most = np.ceil(streams["selectivity"]) * streams["copies"]
+    per_operator = np.bincount(streams["source"], weights=most, minlength=1)
     network, buffers = options.network, options.buffers
     bandwidth = network.bandwidth_mb_per_s
     return Limits(
@@ -168,5 +170,5 @@ def _limits(world: World, options: Options) -> Limits:
         blocks=buffers.capacity is not None and buffers.when_full == "block",
         resend_s=(buffers.resend_after_ms or 0.0) / 1000,
         link_s=network.tuple_bytes / (bandwidth * 1e6) if bandwidth else 0.0,
-        most_caused=int(per_operator.max(initial=0)),
+        most_caused=int(per_operator.max()),
     )

@@ -1,12 +1,13 @@
-"""The plan and the options as flat arrays, in the form the kernels read.
+"""The plan and the options as tables, in the form the kernels read.
 
-Threads are numbered as in the Allocation, slots and nodes as in the Cluster, operators and streams
-as in the Topology. Nothing here changes during a run.
+Threads are numbered as in the Allocation, slots and nodes as in the Cluster, operators as in the
+Topology; streams by their sending operator, so that an operator's outputs are a range. Nothing
+here changes during a run.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from slotwise.simulation.service import thread_figures, variations
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Table = NDArray[Any]
+"""A structured array: rows with named fields."""
 
 ROUND_ROBIN, RANDOM, FIELDS, ALL, GLOBAL, WEIGHTED, LOCAL = range(7)
 _KINDS = {
@@ -34,79 +37,81 @@ _KINDS = {
 MOST_PAIRS = 4_000_000
 """Traffic is counted per pair of threads up to so many pairs."""
 
+_OPERATOR = np.dtype(
+    [
+        ("first", "i8"),  # its first thread
+        ("last", "i8"),  # one past its last thread
+        ("rank", "i8"),  # position in topological order
+        ("first_output", "i8"),
+        ("last_output", "i8"),
+        ("leaf", "i8"),  # 1: it has no outputs
+        ("source", "i8"),
+        ("variation", "i8"),  # of its service times, see draws.py
+        ("shape", "f8"),
+        ("first_sample", "i8"),
+        ("last_sample", "i8"),
+    ]
+)
+_THREAD = np.dtype(
+    [
+        ("key", "u8"),  # of its random numbers
+        ("service_s", "f8"),
+        ("send_s", "f8"),  # thread time for each tuple sent to another node
+        ("receive_s", "f8"),
+        ("operator", "i8"),
+        ("place", "i8"),  # which of its operator's threads it is
+        ("slot", "i8"),
+        ("node", "i8"),
+        ("rack", "i8"),
+    ]
+)
+_STREAM = np.dtype(
+    [
+        ("source", "i8"),
+        ("target", "i8"),
+        ("kind", "i8"),
+        ("first", "i8"),  # the target's first thread
+        ("width", "i8"),  # the target's threads
+        ("copies", "i8"),  # threads that get each tuple
+        ("selectivity", "f8"),
+        ("before", "f8"),  # selectivities of the sender's earlier streams, added up
+        ("counter", "i8"),  # where the counters of its senders start
+        ("pair", "i8"),  # where the counts of its pairs of threads start
+        ("weight", "i8"),  # where the cumulative weights of the target's threads start
+        ("stage", "i8"),  # in paper 4's pipeline
+    ]
+)
+
 
 class World(NamedTuple):
-    # Operators.
-    first: Integers
-    """First thread of each operator; one more entry at the end."""
-    rank: Integers
-    """Position in topological order."""
-    outputs: Integers
-    """Where each operator's streams start in `streams`; one more entry at the end."""
-    streams: Integers
-    leaf: NDArray[np.bool_]
-    source: NDArray[np.bool_]
-    variation: Integers
-    shape: Floats
-    first_sample: Integers
+    operators: Table
+    threads: Table
+    streams: Table
     samples: Floats
-    # Threads.
-    operator: Integers
-    slot: Integers
-    node: Integers
-    key: NDArray[np.uint64]
-    service_s: Floats
-    send_s: Floats
-    receive_s: Floats
-    # Streams.
-    target: Integers
-    kind: Integers
-    selectivity: Floats
-    before: Floats
-    """Selectivities of the sending operator's earlier streams, added up."""
-    counter: Integers
-    """Where the counters of the stream's senders start."""
-    pair: Integers
-    """Where the counts of the stream's pairs of threads start."""
-    weight: Integers
-    """Where the cumulative weights of the target's threads start."""
-    stage: Integers
-    # Tables.
+    """Recorded service times, in means."""
     weights: Floats
     by_slot: Integers
-    """Threads by operator, then slot."""
-    by_slot_slot: Integers
-    rack: Integers
-    """Of each node."""
+    """[0]: threads by operator, then slot; [1]: their slots."""
     delays_s: Floats
+    """By distance: same slot, node, rack, elsewhere."""
     key_shares: Floats
     """Cumulative frequencies of the keys; empty: no stream needs keys."""
-    forwarded: float
+    steps: Integers
+    """[sender node, receiver node]: the step in which they may; empty: at any time."""
     sources: Sources
-    # Switches and figures.
+    forwarded: float
+    """Probability that a tuple keeps its key."""
     random_selectivity: bool
     shared: bool
+    """One queue per operator."""
     transfers: bool
     """Sending or receiving across nodes takes thread time."""
-    steps: NDArray[np.int64]
-    """[sender node, receiver node]: the step in which they may; empty: at any time."""
     round_steps: int
     step_s: float
-    counters: int
-    pairs: int
-    """0: too many to count."""
-
-    @property
-    def threads(self) -> int:
-        return len(self.operator)
-
-    @property
-    def operators(self) -> int:
-        return len(self.rank)
 
 
 class Figures(NamedTuple):
-    """What only the report needs, per thread."""
+    """What only the report needs: per thread, and the arrival rates."""
 
     cpu: Floats
     mem: Floats
@@ -116,71 +121,41 @@ class Figures(NamedTuple):
 
 def build(plan: Plan, rate: float, options: Options, part: int) -> tuple[World, Figures]:
     """`part` counts the changes of plan before. O(threads log threads + streams)."""
-    network, routing = options.network, options.routing
-    topology, cluster, placement = plan.pipeline.topology, plan.cluster, plan.placement
     check_fits(plan)
-    rates = arrival_rates(topology, rate, placement.threads)
+    network, placement = options.network, plan.placement
+    rates = arrival_rates(plan.pipeline.topology, rate, placement.threads)
     service_s, cpu, mem, slowed = thread_figures(plan, rate)
     kinds, shapes, first_sample, samples = variations(plan, options.service, options.service_of)
-    operator, slot = placement.thread_operator, placement.slots
-    first = plan.allocation.first_thread
-    by_slot = np.lexsort((slot, operator))
-    edges = np.array(topology.edges, dtype=np.int64).reshape(-1, 2)
-    senders = np.diff(first)[edges[:, 0]]
-    receivers = np.diff(first)[edges[:, 1]]
-    pairs = np.concatenate(([0], np.cumsum(senders * receivers)))
-    transfer = np.array([entry.transfer_cpu for entry in plan.allocation])[operator]
-    transfer = transfer / cluster.slot_cpu[slot]
-    stepping = placement.schedule if network.stepwise else None
+    operators = _operators(plan)
+    operators["variation"], operators["shape"] = kinds, shapes
+    operators["first_sample"], operators["last_sample"] = first_sample[:-1], first_sample[1:]
+    threads = _threads(plan, options)
+    threads["service_s"] = service_s
+    threads["key"] = thread_keys(options.seed, part, len(threads))
+    streams, weights = _streams(plan, options)
+    by_slot = np.lexsort((placement.slots, placement.thread_operator))
     delays = network.delays or plan.pipeline.network
-    kind = np.array([_KINDS[stream.grouping.kind] for stream in topology.streams], dtype=np.int64)
-    if routing.shuffle == "random":
-        kind[kind == ROUND_ROBIN] = RANDOM
-    cumulative, weight = _cumulative_weights(plan)
-    needs_keys = bool(np.any(kind == FIELDS))
+    schedule = placement.schedule if network.stepwise else None
+    keyed = bool(np.any(streams["kind"] == FIELDS))
+    longest_s = float(service_s.max())
     world = World(
-        first=first,
-        rank=np.argsort(topology.order),
-        outputs=np.concatenate(([0], np.cumsum([len(o) for o in topology.outputs]))),
-        streams=np.array([s for each in topology.outputs for s in each], dtype=np.int64),
-        leaf=np.array([not each for each in topology.outputs]),
-        source=np.array([o.kind == "source" for o in topology.operators]),
-        variation=kinds,
-        shape=shapes,
-        first_sample=first_sample,
+        operators=operators,
+        threads=threads,
+        streams=streams,
         samples=samples,
-        operator=operator,
-        slot=np.asarray(slot).copy(),
-        node=cluster.slot_node[slot],
-        key=thread_keys(options.seed, part, len(operator)),
-        service_s=service_s,
-        send_s=transfer + network.send_ms / 1000,
-        receive_s=transfer + network.receive_ms / 1000,
-        target=edges[:, 1].copy(),
-        kind=kind,
-        selectivity=np.array([s.selectivity for s in topology.streams]),
-        before=_selectivities_before(plan),
-        counter=np.concatenate(([0], np.cumsum(senders))),
-        pair=pairs,
-        weight=weight[edges[:, 1]],
-        stage=_stages(plan),
-        weights=cumulative,
-        by_slot=by_slot,
-        by_slot_slot=np.asarray(slot)[by_slot],
-        rack=cluster.node_rack,
+        weights=weights,
+        by_slot=np.stack((by_slot, placement.slots[by_slot])),
         delays_s=np.array([delays.slot_ms, delays.node_ms, delays.rack_ms, delays.cluster_ms])
         / 1000,
-        key_shares=_cumulative(np.array(options.keys.frequencies())) if needs_keys else np.empty(0),
-        forwarded=options.keys.forwarded,
+        key_shares=_cumulative(np.array(options.keys.frequencies())) if keyed else np.empty(0),
+        steps=_steps(plan) if schedule else np.empty((0, 0), dtype=np.int64),
         sources=sources_of(plan, rates, options.arrivals),
-        random_selectivity=routing.selectivity == "random",
-        shared=routing.queue == "shared",
-        transfers=bool(np.any(transfer > 0) or network.send_ms or network.receive_ms),
-        steps=_steps(plan) if stepping else np.empty((0, 0), dtype=np.int64),
-        round_steps=len(stepping.senders) + stepping.stall_steps if stepping else 0,
-        step_s=network.step_ms / 1000 if network.step_ms else _longest(service_s),
-        counters=int(senders.sum()),
-        pairs=int(pairs[-1]) if pairs[-1] <= MOST_PAIRS else 0,
+        forwarded=float(options.keys.forwarded),
+        random_selectivity=options.routing.selectivity == "random",
+        shared=options.routing.queue == "shared",
+        transfers=bool(np.any(threads["send_s"] > 0) or np.any(threads["receive_s"] > 0)),
+        round_steps=len(schedule.senders) + schedule.stall_steps if schedule else 0,
+        step_s=network.step_ms / 1000 if network.step_ms else (longest_s or 1.0),
     )
     return world, Figures(cpu, mem, slowed, rates)
 
@@ -193,32 +168,87 @@ def check_fits(plan: Plan) -> None:
         raise ModelError(
             f"the plan's allocation is not for the operators of topology '{topology.name}'"
         )
-    for name, allocated, placed in zip(names, allocation.threads, placement.threads, strict=False):
-        if allocated != placed:
-            raise ModelError(f"'{name}' is allocated {allocated} threads, but {placed} are placed")
     if len(placement.threads) != len(names):
         raise ModelError(
             f"the placement is for {len(placement.threads)} operators, "
             f"topology '{topology.name}' has {len(names)}"
         )
+    for name, allocated, placed in zip(names, allocation.threads, placement.threads, strict=True):
+        if allocated != placed:
+            raise ModelError(f"'{name}' is allocated {allocated} threads, but {placed} are placed")
     if np.any(placement.slots < 0) or np.any(placement.slots >= plan.cluster.slots):
-        raise ModelError(f"the placement uses slots that the cluster's {plan.cluster.slots} are not")
+        raise ModelError(
+            f"the placement uses slots that the cluster, which has {plan.cluster.slots}, has not"
+        )
 
 
-def _longest(service_s: Floats) -> float:
-    longest = float(service_s.max())
-    return longest if longest > 0 else 1.0
+def _operators(plan: Plan) -> Table:
+    topology, first = plan.pipeline.topology, plan.allocation.first_thread
+    outputs = np.concatenate(([0], np.cumsum([len(each) for each in topology.outputs])))
+    rows = np.zeros(len(topology.operators), _OPERATOR)
+    rows["first"], rows["last"] = first[:-1], first[1:]
+    rows["rank"] = np.argsort(topology.order)
+    rows["first_output"], rows["last_output"] = outputs[:-1], outputs[1:]
+    rows["leaf"] = [not each for each in topology.outputs]
+    rows["source"] = [operator.kind == "source" for operator in topology.operators]
+    return rows
 
 
-def _selectivities_before(plan: Plan) -> Floats:
-    topology = plan.pipeline.topology
-    before = np.zeros(len(topology.streams))
-    for streams in topology.outputs:
-        total = 0.0
-        for stream in streams:
-            before[stream] = total
-            total += topology.streams[stream].selectivity
-    return before
+def _threads(plan: Plan, options: Options) -> Table:
+    cluster, operator, slot = plan.cluster, plan.placement.thread_operator, plan.placement.slots
+    rows = np.zeros(len(operator), _THREAD)
+    transfer = np.array([entry.transfer_cpu for entry in plan.allocation])[operator]
+    transfer = transfer / cluster.slot_cpu[slot]
+    rows["send_s"] = transfer + options.network.send_ms / 1000
+    rows["receive_s"] = transfer + options.network.receive_ms / 1000
+    rows["operator"] = operator
+    rows["place"] = np.arange(len(operator)) - plan.allocation.first_thread[operator]
+    rows["slot"] = slot
+    rows["node"] = cluster.slot_node[slot]
+    rows["rack"] = cluster.node_rack[rows["node"]]
+    return rows
+
+
+def _streams(plan: Plan, options: Options) -> tuple[Table, Floats]:
+    """The streams by their sending operator; and the cumulative weights they use."""
+    topology, first = plan.pipeline.topology, plan.allocation.first_thread
+    order = [stream for outputs in topology.outputs for stream in outputs]
+    weights, first_weight = _weights(plan)
+    stages = _stages(plan)
+    rows = np.zeros(len(order), _STREAM)
+    counter = pair = 0
+    for row, position in zip(rows, order, strict=True):
+        stream, (source, target) = topology.streams[position], topology.edges[position]
+        kind = _KINDS[stream.grouping.kind]
+        if kind == ROUND_ROBIN and options.routing.shuffle == "random":
+            kind = RANDOM
+        width = int(first[target + 1] - first[target])
+        senders = int(first[source + 1] - first[source])
+        earlier = [s for s in topology.outputs[source] if s < position]
+        row["source"], row["target"], row["kind"] = source, target, kind
+        row["first"], row["width"] = first[target], width
+        row["copies"] = width if kind == ALL else 1
+        row["selectivity"] = stream.selectivity
+        row["before"] = sum(topology.streams[s].selectivity for s in earlier)
+        row["counter"], row["pair"] = counter, pair
+        row["weight"], row["stage"] = first_weight[target], stages[target]
+        counter += senders
+        pair += senders * width
+    return rows, weights
+
+
+def pairs(world: World) -> int:
+    """Pairs of threads that streams connect; 0 where there are too many to count."""
+    operators, streams = world.operators, world.streams
+    senders = (operators["last"] - operators["first"])[streams["source"]]
+    total = int((senders * streams["width"]).sum())
+    return total if total <= MOST_PAIRS else 0
+
+
+def counters(world: World) -> int:
+    """Counters of tuples sent: one per stream and sender."""
+    operators = world.operators
+    return int((operators["last"] - operators["first"])[world.streams["source"]].sum())
 
 
 def _cumulative(shares: Floats) -> Floats:
@@ -226,38 +256,36 @@ def _cumulative(shares: Floats) -> Floats:
     return np.asarray(summed / summed[-1])
 
 
-def _cumulative_weights(plan: Plan) -> tuple[Floats, Integers]:
-    """The weights of all threads of operators that `weighted` grouping feeds; and per operator
-    where its own start.
+def _weights(plan: Plan) -> tuple[Floats, dict[int, int]]:
+    """The cumulative weights of the threads of operators that `weighted` grouping feeds; and per
+    operator where its own start (0 for the others).
     """
     topology = plan.pipeline.topology
-    start = np.zeros(len(topology.operators), dtype=np.int64)
+    start = dict.fromkeys(range(len(topology.operators)), 0)
     tables: list[Floats] = []
-    reached = 0
     for position, inputs in enumerate(topology.inputs):
         if all(topology.streams[s].grouping.kind != "weighted" for s in inputs):
             continue
         name = topology.operators[position].name
         shares = np.array(plan.weights.get(name, ()), dtype=np.float64)
-        if len(shares) != plan.placement.threads[position] or shares.sum() <= 0:
+        if len(shares) != plan.placement.threads[position] or not shares.sum() > 0:
             raise ModelError(f"a stream to '{name}' is weighted, but the plan has no weights for it")
-        start[position] = reached
-        reached += len(shares)
+        start[position] = sum(map(len, tables))
         tables.append(_cumulative(shares))
     return np.concatenate(tables) if tables else np.empty(0), start
 
 
-def _stages(plan: Plan) -> Integers:
-    """Per stream, its stage in paper 4's pipeline: how many streams its target is away from the
-    sources, by the longest way, less one.
+def _stages(plan: Plan) -> list[int]:
+    """Per operator, the stage of paper 4's pipeline that feeds it: how many streams it is away
+    from the sources by the longest way, less one.
     """
     topology = plan.pipeline.topology
-    depth = np.zeros(len(topology.operators), dtype=np.int64)
+    depth = [0] * len(topology.operators)
     for position in topology.order:
         for stream in topology.inputs[position]:
             if not topology.streams[stream].loop:
                 depth[position] = max(depth[position], depth[topology.edges[stream][0]] + 1)
-    return np.array([max(depth[target] - 1, 0) for _, target in topology.edges], dtype=np.int64)
+    return [max(each - 1, 0) for each in depth]
 
 
 def _steps(plan: Plan) -> Integers:
