@@ -23,7 +23,7 @@ from slotwise.simulation.events import (
 )
 from slotwise.simulation.heap import push
 from slotwise.simulation.kernel import kernel
-from slotwise.simulation.measure import Tally, per_thread
+from slotwise.simulation.measure import Tally, without_threads
 from slotwise.simulation.routing import SENDER_SHIFT
 from slotwise.simulation.world import Table, World
 
@@ -89,9 +89,7 @@ class _Run:
         )
         under_way = before.heap.entries[: before.heap.size[0]].copy()
         move(old.world, part.world, part.limits.blocks, before.threads, under_way, self.state)
-        self.tally = self.tally._replace(
-            threads_from=max(self.tally.warm_up, part.start_s), **per_thread(part.world)
-        )
+        self.tally = without_threads(self.tally, old.world, part.world)
         self.state.count[1] = 1
         schedule_sources(part.world, self.state, self.end_s)
         self.until(part.start_s + part.pause_s)
@@ -116,7 +114,7 @@ def send_all_held(world: World, limits: Limits, tally: Tally, state: State, now:
         if state.threads[thread].output >= 0:
             number = state.threads[thread].serving
             send_outputs(world, unbounded, tally, state, number, now)
-            if state.tuples[number].root >= tally.threads_from:
+            if state.tuples[number].root >= tally.warm_up:
                 tally.threads[thread].blocked += now - state.tuples[number].since
             state.threads[thread].output = _SENT
 

@@ -206,7 +206,7 @@ def _new(state: State) -> int:
     return state.unused[state.count[0]]
 
 
-@kernel
+@part
 def _schedule_source(world: World, state: State, thread: int) -> None:
     number = _new(state)
     clock, new = state.clocks[thread], state.tuples[number]
@@ -226,7 +226,7 @@ def _schedule(world: World, state: State, number: int, kind: int, time: float) -
     push(state.heap, time, number, rank * 4 + kind, moved.order if kind >= ARRIVES else moved.thread)
 
 
-@kernel
+@part
 def _arrive(
     world: World, limits: Limits, tally: Tally, state: State, number: int, now: float
 ) -> None:
@@ -266,7 +266,7 @@ def enqueue(state: State, thread: int, number: int) -> None:
     queue.tail = number
 
 
-@kernel
+@part
 def _lose(
     world: World, limits: Limits, tally: Tally, state: State, number: int, now: float
 ) -> None:
@@ -281,7 +281,7 @@ def _lose(
         release(state, number)
 
 
-@kernel
+@part
 def _longest_idle(threads: Table, first: int, last: int) -> int:
     """The thread that has been idle longest, of several the first; -1: none is."""
     best = -1
@@ -293,7 +293,7 @@ def _longest_idle(threads: Table, first: int, last: int) -> int:
     return best
 
 
-@kernel
+@part
 def _serve(
     world: World, limits: Limits, state: State, thread: int, number: int, now: float
 ) -> None:
@@ -329,14 +329,14 @@ def _free_place(world: World, limits: Limits, state: State, thread: int, now: fl
     _schedule(world, state, state.threads[sender].serving, RETRIES, now)
 
 
-@kernel
+@part
 def _finish(
     world: World, limits: Limits, tally: Tally, state: State, number: int, now: float
 ) -> None:
     """All that the tuple caused is sent: on to the next."""
     moved = state.tuples[number]
     thread = moved.thread
-    if moved.root >= tally.threads_from:
+    if moved.root >= tally.warm_up:
         tally.threads[thread].blocked += now - moved.since
     release(state, number)
     own = state.threads[thread]
@@ -346,7 +346,7 @@ def _finish(
     _take_next(world, limits, state, thread, now)
 
 
-@kernel
+@part
 def _take_next(world: World, limits: Limits, state: State, thread: int, now: float) -> None:
     operator = world.operators[world.threads[thread].operator]
     queue = state.threads[operator.first if world.shared else thread]
@@ -356,7 +356,7 @@ def _take_next(world: World, limits: Limits, state: State, thread: int, now: flo
         _serve(world, limits, state, thread, number, now)
 
 
-@kernel
+@part
 def send_outputs(
     world: World, limits: Limits, tally: Tally, state: State, number: int, now: float
 ) -> bool:

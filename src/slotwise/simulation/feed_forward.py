@@ -37,7 +37,7 @@ from slotwise.simulation.world import Table, World, counters
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-CHUNK_VISITS = 1 << 13
+CHUNK_VISITS = 1 << 12
 """Visits per operator in a chunk: its arrays stay in the processor's cache."""
 MOST_CHUNK_VISITS = 1 << 20
 """Visits of all operators together in a chunk."""
@@ -270,10 +270,16 @@ def _sort(state: State, first: int, queues: int, count: int) -> None:
     the first and the last arrival; then each bucket by itself. Linear in the mean.
     """
     tuples, ready, starts, bucket = state.unsorted, state.ready, state.starts, state.bucket
-    earliest, latest = np.inf, -np.inf
+    earliest, latest, before = np.inf, -np.inf, 0
     for i in range(count):
         earliest = min(earliest, tuples[i].time)
+        before += tuples[i].time > latest
         latest = max(latest, tuples[i].time)
+    if queues == 1 and before == count:
+        # A single sender's tuples are in order already.
+        for i in range(count):
+            ready[i] = tuples[i]
+        return
     each = max(1, count // queues)
     scale = 0.0 if latest <= earliest else (each - 0.5) / (latest - earliest)
     starts[: queues * each + 1] = 0
@@ -298,7 +304,7 @@ def _later(one: np.void, other: np.void) -> bool:
     return one.time > other.time or (one.time == other.time and one.order > other.order)
 
 
-@kernel
+@part
 def _sort_bucket(ready: Table, scratch: Table, begin: int, end: int) -> None:
     """By (time, order): stretches of FEW by insertion, then merged two by two."""
     for first in range(begin, end, FEW):

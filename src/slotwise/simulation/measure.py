@@ -17,25 +17,26 @@ from slotwise.simulation.world import Table, World, pairs
 
 Row = Any
 
-SHORTEST_S = 1e-7
-"""Latencies below 0.1 µs are counted as that."""
-GROWTH = 1.0075
-"""Each bucket of the sketch is 0.75 % wider than the one before."""
-BUCKETS = 3600
-"""So the last one is at 48,000 s; beyond, the largest latency stands for all."""
-_PER_LOG = 1 / math.log(GROWTH)
+SHORTEST_S = 2.0**-24
+"""Latencies below 0.06 µs are counted as that, those above 18 hours as that."""
+_SHIFT = 45
+"""A bucket of the sketch is a number's exponent and the first 7 bits behind its leading one, so
+each is at most 1/128 wider than its lower end."""
+_LOWEST = int(np.float64(SHORTEST_S).view(np.int64)) >> _SHIFT
+BUCKETS = (int(np.float64(2.0**16).view(np.int64)) >> _SHIFT) - _LOWEST + 1
 
 _OPERATOR = np.dtype(
     [
-        ("visits", "i8"),
-        ("waiting", "f8"),
-        ("service", "f8"),
         ("network", "f8"),
         ("lost", "i8"),
         ("resent", "i8"),
+        # Of threads that a change of plan took away; see `visited`.
+        ("handled", "i8"),
+        ("waiting", "f8"),
+        ("busy", "f8"),
     ]
 )
-_THREAD = np.dtype([("handled", "i8"), ("busy", "f8"), ("blocked", "f8")])
+_THREAD = np.dtype([("handled", "i8"), ("waiting", "f8"), ("busy", "f8"), ("blocked", "f8")])
 _WINDOW = np.dtype([("roots", "i8"), ("sojourn", "f8"), ("sinks", "i8"), ("sink_latency", "f8")])
 _CELL = np.dtype(
     [
@@ -48,8 +49,6 @@ _CELL = np.dtype(
 
 class Tally(NamedTuple):
     warm_up: float
-    threads_from: float
-    """Figures per thread and traffic count inputs from here on: the last change of plan."""
     end: float
     per_window: float
     """Windows per second."""
@@ -60,10 +59,10 @@ class Tally(NamedTuple):
     """[operator, window]."""
     sketch: NDArray[np.int64]
     largest: NDArray[np.float64]
-    distances: NDArray[np.int64]
-    """Tuples by how far they went (routing.distance)."""
     pairs: NDArray[np.int64]
-    """Tuples between threads (stream.pair); empty: too many pairs."""
+    """Tuples between threads (stream.pair); empty: too many pairs, then"""
+    distances: NDArray[np.int64]
+    """tuples by how far they went (routing.distance)."""
     log: NDArray[np.float64]
     """Visits as rows (thread, handled before, root, arrival, start, end)."""
     logged: NDArray[np.int64]
@@ -74,7 +73,6 @@ def empty_tally(
 ) -> Tally:
     return Tally(
         warm_up=warm_up_s,
-        threads_from=warm_up_s,
         end=end_s,
         per_window=windows / end_s,
         operators=np.zeros(len(world.operators), _OPERATOR),
@@ -97,6 +95,19 @@ def per_thread(world: World) -> dict[str, Any]:
     }
 
 
+def visited(tally: Tally, world: World, field: str) -> NDArray[np.float64]:
+    """Per operator, what its threads `handled`, or how long they were `waiting` for or `busy`."""
+    own = np.bincount(world.threads["operator"], tally.threads[field], len(world.operators))
+    return np.asarray(own + tally.operators[field])
+
+
+def without_threads(tally: Tally, old: World, new: World) -> Tally:
+    """At a change of plan: figures per thread and of traffic start again."""
+    for field in ("handled", "waiting", "busy"):
+        tally.operators[field] = visited(tally, old, field)
+    return tally._replace(**per_thread(new))
+
+
 def quantiles(tally: Tally, wanted: tuple[float, ...]) -> tuple[tuple[float, float], ...]:
     """(q, seconds): the middle of the bucket that holds the q-th part of all tuples."""
     total = int(tally.sketch.sum())
@@ -106,9 +117,9 @@ def quantiles(tally: Tally, wanted: tuple[float, ...]) -> tuple[tuple[float, flo
     found = []
     for q in wanted:
         bucket = int(np.searchsorted(reached, max(1, math.ceil(q * total))))
-        middle = SHORTEST_S * GROWTH ** (bucket - 0.5) if bucket else 0.0
+        edges = (np.arange(bucket, bucket + 2) + _LOWEST << _SHIFT).view(np.float64)
         largest = float(tally.largest[0])
-        found.append((q, largest if bucket == BUCKETS - 1 else min(middle, largest)))
+        found.append((q, largest if bucket == BUCKETS - 1 else min(float(edges.mean()), largest)))
     return tuple(found)
 
 
@@ -136,13 +147,10 @@ def record_visit(
     if own.source:
         window.roots += 1
     if root >= tally.warm_up:
-        sums = tally.operators[operator]
-        sums.visits += 1
+        sums = tally.threads[thread]
+        sums.handled += 1
         sums.waiting += start - arrival
-        sums.service += end - start
-        if root >= tally.threads_from:
-            tally.threads[thread].handled += 1
-            tally.threads[thread].busy += end - start
+        sums.busy += end - start
     if own.leaf:
         window.sinks += 1
         window.sink_latency += end - root
@@ -161,10 +169,11 @@ def record_sent(
     tally: Tally, stream: Row, sender_place: int, thread: int, root: float, far: int
 ) -> None:
     """One tuple was sent to `thread`, which is `far` away."""
-    if root >= tally.threads_from:
-        tally.distances[far] += 1
+    if root >= tally.warm_up:
         if len(tally.pairs):
             tally.pairs[stream.pair + sender_place * stream.width + thread - stream.first] += 1
+        else:
+            tally.distances[far] += 1
 
 
 @part
@@ -180,7 +189,7 @@ def record_travel(tally: Tally, operator: int, root: float, seconds: float) -> N
 def _sketch(sketch: NDArray[np.int64], largest: NDArray[np.float64], seconds: float) -> None:
     bucket = 0
     if seconds > SHORTEST_S:
-        bucket = min(1 + int(math.log(seconds / SHORTEST_S) * _PER_LOG), BUCKETS - 1)
+        bucket = min((np.float64(seconds).view(np.int64) >> _SHIFT) - _LOWEST, BUCKETS - 1)
     sketch[bucket] += 1
     if seconds > largest[0]:
         largest[0] = seconds

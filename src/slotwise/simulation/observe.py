@@ -16,7 +16,7 @@ from slotwise.model import (
 )
 from slotwise.predictors import node_loads, slot_loads
 from slotwise.predictors.groups import summed
-from slotwise.simulation.measure import Tally, quantiles
+from slotwise.simulation.measure import quantiles, visited
 
 if TYPE_CHECKING:
     from slotwise.simulation.simulate import Run
@@ -31,8 +31,13 @@ STUDENT_T_95 = 2.093
 
 def observed(run: Run) -> Observation:
     tally, names = run.tally, [o.name for o in run.plan.pipeline.topology.operators]
-    inputs = max(1, int(tally.operators["visits"][run.world.operators["source"] > 0].sum()))
-    latency_ms = 1000 * float(_total(tally, "waiting") + _total(tally, "service") + _total(tally, "network")) / inputs
+    visits = visited(tally, run.world, "handled")
+    inputs = max(1, int(visits[run.world.operators["source"] > 0].sum()))
+    network_s = float(tally.operators["network"].sum())
+    total_s = network_s + float(
+        (visited(tally, run.world, "waiting") + visited(tally, run.world, "busy")).sum()
+    )
+    latency_ms = 1000 * total_s / inputs
     busy = _per_second(run, tally.threads["busy"])
     needed = busy + _per_second(run, tally.threads["blocked"])
     bottleneck = int(run.world.threads["operator"][int(np.argmax(busy))])
@@ -43,20 +48,21 @@ def observed(run: Run) -> Observation:
         run.stuck or stopped or (float(needed.max()) > 1 and growth > latency_ms / 2)
     )
     lost = tally.operators["lost"]
-    lost_share = lost / np.maximum(lost + tally.operators["visits"], 1)
+    lost_share = lost / np.maximum(lost + visits, 1)
     series = _series(run, names)
     cpu, mem = _slot_use(run, busy)
+    traffic, far = _traffic(run)
     return Observation(
         origin="simulated",
         input_rate=run.rate,
         rate=run.rate * (1 - float(lost_share.max())) / (1.0 if stable else max(1.0, needed.max())),
         latency_ms=latency_ms,
-        network_ms=1000 * _total(tally, "network") / inputs,
+        network_ms=1000 * network_s / inputs,
         operators=_operator_loads(run, names, series),
         slots=slot_loads(run.plan, cpu, mem),
         nodes=node_loads(run.plan.cluster, cpu, mem),
-        inter_slot_traffic=float(tally.distances[1:].sum()) / _thread_seconds(run),
-        inter_node_traffic=float(tally.distances[2:].sum()) / _thread_seconds(run),
+        inter_slot_traffic=float(far[1:].sum()) / _thread_seconds(run),
+        inter_node_traffic=float(far[2:].sum()) / _thread_seconds(run),
         latency_margin_ms=_margin_ms(run),
         sink_latency_ms=_sink_latency_ms(run),
         latency_quantiles=tuple((q, 1000 * s) for q, s in quantiles(tally, QUANTILES)),
@@ -64,19 +70,15 @@ def observed(run: Run) -> Observation:
         stable=stable,
         bottleneck=names[bottleneck],
         threads=_threads(run, names, needed),
-        **_traffic(run),
+        **traffic,
         series=series,
         remarks=_remarks(run, stable, names[bottleneck], float(needed.max())),
     )
 
 
-def _total(tally: Tally, field: str) -> float:
-    return float(tally.operators[field].sum())
-
-
 def _thread_seconds(run: Run) -> float:
     """How long figures per thread, and traffic, were counted."""
-    return max(run.end_s - run.tally.threads_from, 1e-12)
+    return max(run.end_s - max(run.tally.warm_up, run.last_change_s), 1e-12)
 
 
 def _per_second(run: Run, seconds: Floats) -> Floats:
@@ -148,24 +150,26 @@ def _ratios(seconds: Floats, counts: NDArray[np.int64]) -> tuple[float | None, .
 
 def _operator_loads(run: Run, names: list[str], series: TimeSeries) -> tuple[OperatorLoad, ...]:
     sums, threads = run.tally.operators, run.world.threads
+    fields = ("handled", "waiting", "busy")
+    visits, waiting, service = (visited(run.tally, run.world, field) for field in fields)
     length_s = max(run.end_s - run.tally.warm_up, 1e-12)
     with np.errstate(divide="ignore"):
         capacity = summed(1 / threads["service_s"], threads["operator"], len(names))
     busy = summed(_per_second(run, run.tally.threads["busy"]), threads["operator"], len(names))
     here = _counted(run)
 
-    def mean_ms(position: int, field: str) -> float:
-        return 1000 * float(sums[field][position]) / max(1, int(sums["visits"][position]))
+    def mean_ms(seconds: Floats, position: int) -> float:
+        return 1000 * float(seconds[position]) / max(1.0, float(visits[position]))
 
     return tuple(
         OperatorLoad(
             operator=name,
-            arrival_rate=float(sums["visits"][i]) / length_s,
+            arrival_rate=float(visits[i]) / length_s,
             capacity=float(capacity[i]),
             utilisation=float(busy[i]) / run.plan.placement.threads[i],
-            waiting_ms=mean_ms(i, "waiting"),
-            service_ms=mean_ms(i, "service"),
-            network_ms=mean_ms(i, "network"),
+            waiting_ms=mean_ms(waiting, i),
+            service_ms=mean_ms(service, i),
+            network_ms=mean_ms(sums["network"], i),
             queue=float(np.mean(series.queue[name][here])),
             lost=int(sums["lost"][i]),
             resent=int(sums["resent"][i]),
@@ -201,11 +205,13 @@ def _threads(run: Run, names: list[str], needed: Floats) -> tuple[ThreadLoad, ..
     )
 
 
-def _traffic(run: Run) -> dict[str, ThreadTraffic]:
-    """Between threads, slots and nodes; nothing where there are too many pairs to count."""
+def _traffic(run: Run) -> tuple[dict[str, ThreadTraffic], NDArray[np.int64]]:
+    """Between threads, slots and nodes, nothing where there are too many pairs to count; and how
+    many tuples stayed in a slot, on a node, and left it.
+    """
     threads, pairs = run.world.threads, run.tally.pairs
     if len(pairs) == 0:
-        return {}
+        return {}, run.tally.distances
     used = np.flatnonzero(pairs)
     streams = run.world.streams[
         np.searchsorted(run.world.streams["pair"], used, side="right") - 1
@@ -214,11 +220,14 @@ def _traffic(run: Run) -> dict[str, ThreadTraffic]:
     senders = run.world.operators["first"][streams["source"]] + inside // streams["width"]
     receivers = streams["first"] + inside % streams["width"]
     rates = _per_second(run, pairs[used])
+    apart = (threads["slot"][senders] != threads["slot"][receivers]).astype(np.int64)
+    apart += threads["node"][senders] != threads["node"][receivers]
+    far = np.bincount(apart, pairs[used], 3).astype(np.int64)
     return {
         "thread_traffic": ThreadTraffic(senders, receivers, rates),
         "slot_traffic": _merged(threads["slot"][senders], threads["slot"][receivers], rates),
         "node_traffic": _merged(threads["node"][senders], threads["node"][receivers], rates),
-    }
+    }, far
 
 
 def _merged(

@@ -88,6 +88,8 @@ class Run:
     end_s: float
     """When sources stopped: before `asked_s` if too many tuples were under way."""
     kernel: Kernel
+    last_change_s: float = 0.0
+    """Figures per thread and traffic count from here on."""
     stuck: int = 0
     """Tuples that can never move again."""
 
@@ -116,7 +118,18 @@ def run(plan: Plan, rate: float | None, options: Options, log_size: int = 0) -> 
     )
     done = change.run(parts, tally, MOST_UNDER_WAY)
     world, figures = built[-1]
-    return Run(plans[-1], rate, world, figures, done.tally, end_s, done.end_s, chosen, done.stuck)
+    return Run(
+        plans[-1],
+        rate,
+        world,
+        figures,
+        done.tally,
+        end_s,
+        done.end_s,
+        chosen,
+        starts[-1][0],
+        done.stuck,
+    )
 
 
 def _check(plan: Plan, options: Options) -> None:
