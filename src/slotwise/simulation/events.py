@@ -23,6 +23,7 @@ from slotwise.simulation.routing import (
     distance,
     first_key,
     leaving,
+    outside_order,
     passed_on,
     receiver,
     transfer_seconds,
@@ -214,7 +215,9 @@ def _schedule_source(world: World, state: State, thread: int) -> None:
     new.since = clock.next
     new.key = first_key(world.key_shares, world.threads[thread].key, clock.emitted)
     new.thread = thread
-    new.order = clock.emitted
+    own = world.threads[thread]
+    operator = world.operators[own.operator]
+    new.order = outside_order(clock.emitted, own.place, operator.last - operator.first)
     _schedule(world, state, number, ARRIVES, clock.next)
 
 

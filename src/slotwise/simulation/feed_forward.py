@@ -28,6 +28,7 @@ from slotwise.simulation.routing import (
     distance,
     first_key,
     leaving,
+    outside_order,
     passed_on,
     receiver,
     transfer_seconds,
@@ -221,7 +222,7 @@ def emit(world: World, state: State, own: np.void, operator: int, until: float) 
             new = state.tuples[_append(state, operator)]
             new.time = clock.next
             new.root = clock.next
-            new.order = clock.emitted
+            new.order = outside_order(clock.emitted, thread - own.first, own.last - own.first)
             new.thread = thread
             new.key = first_key(world.key_shares, key, clock.emitted)
             advance(world.sources, state.clocks, key, thread)

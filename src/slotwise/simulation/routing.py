@@ -26,6 +26,12 @@ _OWN_KEY = np.uint64(0x94D049BB133111EB)
 
 
 @part
+def outside_order(emitted: int, place: int, places: int) -> int:
+    """The order of a tuple from outside: no sender; by number, then by the source's thread."""
+    return emitted * places + place
+
+
+@part
 def caused(stream: Row, sender: Row, handled: int, random_selectivity: bool) -> int:
     """Tuples that the sender's `handled`-th tuple puts on the stream (`all` counts as one)."""
     selectivity = stream.selectivity
