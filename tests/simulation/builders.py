@@ -58,5 +58,6 @@ def plan(
             tuple(counts.values()),
             np.array(slots) if slots is not None else np.arange(total) % where.slots,
         ),
-        weights=weights or {},
+        weights={name: (1 / count,) * count for name, count in counts.items()}
+        | dict(weights or {}),
     )

@@ -8,7 +8,7 @@ import pytest
 from slotwise.model import ModelError
 from slotwise.queueing import erlang_b
 from slotwise.simulation import Arrivals, Buffers, Options, Routing, ServiceTimes, simulate
-from slotwise.simulation.simulate import run
+from slotwise.simulation.run import run
 from tests.builders import topology
 from tests.simulation.builders import plan
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from slotwise.model import CommunicationSchedule, NetworkDelays, Plan
 from slotwise.simulation import Arrivals, Network, Options, ServiceTimes, feed_forward, simulate
 from slotwise.simulation.measure import visited
-from slotwise.simulation.simulate import Run, run
+from slotwise.simulation.run import Run, run
 from tests.builders import cluster, topology
 from tests.simulation import builders, strategies
 

@@ -10,7 +10,7 @@ from slotwise.model import Plan
 from slotwise.simulation import Options
 from slotwise.simulation.measure import visited
 from slotwise.simulation.observe import observed
-from slotwise.simulation.simulate import run
+from slotwise.simulation.run import run
 from tests.simulation import strategies
 
 

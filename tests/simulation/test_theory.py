@@ -30,9 +30,7 @@ def assert_within_one_percent(observation: Observation, expected_s: float) -> No
 @pytest.mark.parametrize("kernel", ["feed-forward", "events"])
 def test_m_m_1(load: float, kernel: str) -> None:
     tuples = 1_000_000 if load < 0.8 else 3_000_000
-    found = simulate(
-        plan(topology("a>b"), {"b": 1.0}), load, tuples=tuples, kernel=kernel, seed=1
-    )
+    found = simulate(plan(topology("a>b"), {"b": 1.0}), load, tuples=tuples, kernel=kernel, seed=1)
     assert_within_one_percent(found, 1 / (1 - load))
     quantile = dict(found.latency_quantiles)
     # The sojourn time is exponential: its median is ln 2 times its mean.

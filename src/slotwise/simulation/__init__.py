@@ -42,7 +42,7 @@ from slotwise.simulation.options import (
     Schedule,
     ServiceTimes,
 )
-from slotwise.simulation.simulate import simulate
+from slotwise.simulation.run import simulate
 
 __all__ = [
     "Arrivals",

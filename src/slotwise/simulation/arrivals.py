@@ -102,8 +102,8 @@ def clocks_at(sources: Sources, keys: NDArray[np.uint64], clock_s: float) -> NDA
 
 def _emitted_before(sources: Sources, thread: int, passed: float) -> int:
     """Arrivals of a thread in `passed` nominal seconds; 0 where only the last interval matters."""
-    place, places = sources.phase[:, thread].astype(int).tolist()
-    nominal = passed * sources.rate[thread]
+    place, places = int(sources.phase[0, thread]), int(sources.phase[1, thread])
+    nominal = passed * float(sources.rate[thread])
     if sources.kind == CONSTANT:
         return max(0, math.ceil(nominal - place / places))
     if sources.kind == TRACE:
@@ -152,12 +152,12 @@ def clock_time(schedule: Floats, period: float, nominal: float) -> float:
         rounds = math.floor(nominal / reached[last])
         start = rounds * period
         nominal -= rounds * reached[last]
-    piece = min(np.searchsorted(reached, nominal, side="right") - 1, last)
+    piece = min(int(np.searchsorted(reached, nominal, side="right")) - 1, last)
     rest = nominal - reached[piece]
     if rest <= 0:
-        return start + times[piece]
+        return float(start + times[piece])
     factor, slope = factors[piece], 0.0
     if piece < last:
         slope = (factors[piece + 1] - factor) / (times[piece + 1] - times[piece])
     root = factor + math.sqrt(max(factor * factor + 2 * slope * rest, 0.0))
-    return start + times[piece] + (2 * rest / root if root > 0 else np.inf)
+    return float(start + times[piece] + (2 * rest / root if root > 0 else np.inf))

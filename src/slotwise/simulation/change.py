@@ -57,7 +57,7 @@ def run(parts: tuple[Part, ...], tally: Tally, most_under_way: int) -> Outcome:
         running.until(part.start_s)
         running.change(part)
     running.until(np.inf)
-    under_way = len(running.state.tuples) - int(running.state.count[0])
+    under_way = len(running.state.tuples) - int(running.state.progress[0])
     return Outcome(running.tally, running.end_s, under_way)
 
 
@@ -79,7 +79,7 @@ class _Run:
     def change(self, part: Part) -> None:
         """Every tuple moves to the new plan's threads, which stand still for the pause."""
         old = self.part
-        while self.state.count[0] < _rows(old) + _rows(part):
+        while self.state.progress[0] < _rows(old) + _rows(part):
             self.state = grown(self.state)
         send_all_held(old.world, old.limits, self.tally, self.state, part.start_s)
         before, fresh = self.state, _state(part, 1)
@@ -90,7 +90,7 @@ class _Run:
         under_way = before.heap.entries[: before.heap.size[0]].copy()
         move(old.world, part.world, part.limits.blocks, before.threads, under_way, self.state)
         self.tally = without_threads(self.tally, old.world, part.world)
-        self.state.count[1] = 1
+        self.state.progress[1] = 1
         schedule_sources(part.world, self.state, self.end_s)
         self.until(part.start_s + part.pause_s)
         resume(part.world, part.limits, self.state, part.start_s + part.pause_s)
@@ -120,9 +120,7 @@ def send_all_held(world: World, limits: Limits, tally: Tally, state: State, now:
 
 
 @kernel
-def move(
-    old: World, new: World, blocks: bool, was: Table, under_way: Table, state: State
-) -> None:
+def move(old: World, new: World, blocks: bool, was: Table, under_way: Table, state: State) -> None:
     """Waiting tuples, those in service first, into the new threads' queues; those on their way to
     their new threads; arrivals from outside that were to come are forgotten: the clocks are new.
     """
@@ -178,4 +176,4 @@ def _new_number(old: World, new: World, thread: int) -> int:
     """Thread t of an operator is now its thread t mod (its threads now)."""
     own = old.threads[thread]
     operator = new.operators[own.operator]
-    return operator.first + own.place % (operator.last - operator.first)
+    return int(operator.first + own.place % (operator.last - operator.first))

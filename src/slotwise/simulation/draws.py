@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.simulation.kernel import allocating_kernel, kernel, part
+from slotwise.simulation.kernel import kernel, part
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 ARRIVAL = np.uint64(0xD1B54A32D192ED03)
@@ -38,15 +38,15 @@ _AREA = 0.0039496598225815571993
 def thread_keys(seed: int, part: int, threads: int) -> NDArray[np.uint64]:
     """One key per thread; `part` tells the stretches between plan changes apart."""
     words = np.random.SeedSequence((seed, part)).generate_state(2, np.uint64)
-    return _keys(words[0], words[1], threads)
-
-
-@allocating_kernel
-def _keys(first: np.uint64, second: np.uint64, threads: int) -> NDArray[np.uint64]:
     keys = np.empty(threads, dtype=np.uint64)
-    for thread in range(threads):
-        keys[thread] = mixed(first + mixed(second + np.uint64(thread) * GAMMA))
+    _fill(keys, words[0], words[1])
     return keys
+
+
+@kernel
+def _fill(keys: NDArray[np.uint64], first: np.uint64, second: np.uint64) -> None:
+    for thread in range(len(keys)):
+        keys[thread] = mixed(first + mixed(second + np.uint64(thread) * GAMMA))
 
 
 @part

@@ -87,7 +87,7 @@ class State(NamedTuple):
 
     tuples: Table
     unused: NDArray[np.int64]
-    """A stack of free rows of `tuples`; how many is in `count[0]`."""
+    """A stack of free rows of `tuples`; how many is in `progress[0]`."""
     heap: Heap
     clocks: Table
     threads: Table
@@ -95,7 +95,7 @@ class State(NamedTuple):
     """Per stream and sender, tuples sent so far (stream.counter)."""
     links: NDArray[np.float64]
     """[0, node]: when its link out is free, [1, node]: its link in."""
-    count: NDArray[np.int64]
+    progress: NDArray[np.int64]
     """[0] free rows; [1] 1 while all threads stand still for a change of plan."""
 
 
@@ -111,13 +111,13 @@ def empty_state(world: World, nodes: int, clocks: Table, rows: int) -> State:
         threads=threads,
         sent=np.zeros(counters(world), np.int64),
         links=np.zeros((2, nodes)),
-        count=np.array([rows, 0]),
+        progress=np.array([rows, 0]),
     )
 
 
 def grown(state: State) -> State:
     """Twice the rows, the same content."""
-    had, free = len(state.tuples), int(state.count[0])
+    had, free = len(state.tuples), int(state.progress[0])
     tuples, heap = np.zeros(2 * had, _TUPLE), Heap.room_for(2 * had)
     tuples[:had] = state.tuples
     heap.entries[:had] = state.heap.entries
@@ -126,7 +126,7 @@ def grown(state: State) -> State:
     unused = np.zeros(2 * had, np.int64)
     unused[:had] = np.arange(2 * had - 1, had - 1, -1)
     unused[had : had + free] = state.unused[:free]
-    state.count[0] = had + free
+    state.progress[0] = had + free
     return state._replace(tuples=tuples, heap=heap, unused=unused)
 
 
@@ -147,7 +147,7 @@ def advance_to(
         now = state.heap.entries[0].time
         if now >= until:
             return PAUSED
-        if state.count[0] < limits.most_caused + 1:
+        if state.progress[0] < limits.most_caused + 1:
             return FULL
         number = pop(state.heap)
         moved = state.tuples[number]
@@ -188,7 +188,7 @@ def advance_to(
 @kernel
 def resume(world: World, limits: Limits, state: State, now: float) -> None:
     """All threads start again after standing still."""
-    state.count[1] = 0
+    state.progress[1] = 0
     for thread in range(len(world.threads)):
         state.threads[thread].free = now
     for thread in range(len(world.threads)):
@@ -197,14 +197,14 @@ def resume(world: World, limits: Limits, state: State, now: float) -> None:
 
 @part
 def release(state: State, number: int) -> None:
-    state.unused[state.count[0]] = number
-    state.count[0] += 1
+    state.unused[state.progress[0]] = number
+    state.progress[0] += 1
 
 
 @part
 def _new(state: State) -> int:
-    state.count[0] -= 1
-    return state.unused[state.count[0]]
+    state.progress[0] -= 1
+    return int(state.unused[state.progress[0]])
 
 
 @part
@@ -226,7 +226,9 @@ def _schedule(world: World, state: State, number: int, kind: int, time: float) -
     moved = state.tuples[number]
     moved.kind = kind
     rank = world.operators[world.threads[moved.thread].operator].rank
-    push(state.heap, time, number, rank * 4 + kind, moved.order if kind >= ARRIVES else moved.thread)
+    push(
+        state.heap, time, number, rank * 4 + kind, moved.order if kind >= ARRIVES else moved.thread
+    )
 
 
 @part
@@ -240,7 +242,7 @@ def _arrive(
     own = world.operators[operator]
     outside = moved.order >> SENDER_SHIFT == 0
     if limits.capacity > 0 and not limits.blocks and not own.source:
-        busy = target.serving >= 0 or state.count[1] > 0
+        busy = target.serving >= 0 or state.progress[1] > 0
         if busy and target.held >= limits.capacity:
             _lose(world, limits, tally, state, number, now)
             return
@@ -252,7 +254,7 @@ def _arrive(
     server = moved.thread
     if world.shared:
         server = _longest_idle(state.threads, own.first, own.last)
-    if state.count[1] == 0 and server >= 0 and state.threads[server].serving < 0:
+    if state.progress[1] == 0 and server >= 0 and state.threads[server].serving < 0:
         _serve(world, limits, state, server, number, now)
     else:
         enqueue(state, own.first if world.shared else moved.thread, number)
@@ -289,9 +291,7 @@ def _longest_idle(threads: Table, first: int, last: int) -> int:
     """The thread that has been idle longest, of several the first; -1: none is."""
     best = -1
     for thread in range(first, last):
-        if threads[thread].serving < 0 and (
-            best < 0 or threads[thread].free < threads[best].free
-        ):
+        if threads[thread].serving < 0 and (best < 0 or threads[thread].free < threads[best].free):
             best = thread
     return best
 
@@ -354,7 +354,7 @@ def _take_next(world: World, limits: Limits, state: State, thread: int, now: flo
     operator = world.operators[world.threads[thread].operator]
     queue = state.threads[operator.first if world.shared else thread]
     number = queue.head
-    if number >= 0 and state.count[1] == 0:
+    if number >= 0 and state.progress[1] == 0:
         queue.head = state.tuples[number].next
         _serve(world, limits, state, thread, number, now)
 

@@ -24,6 +24,7 @@ from slotwise.simulation.kernel import kernel, part
 from slotwise.simulation.measure import Tally, record_sent, record_travel, record_visit
 from slotwise.simulation.routing import (
     SENDER_SHIFT,
+    Row,
     caused,
     distance,
     first_key,
@@ -169,7 +170,11 @@ def advance_chunks(
         while state.progress[2] < len(order):
             operator = order[state.progress[2]]
             own = world.operators[operator]
-            if own.source and state.progress[3] == 0 and not emit(world, state, own, operator, emit_until):
+            if (
+                own.source
+                and state.progress[3] == 0
+                and not emit(world, state, own, operator, emit_until)
+            ):
                 return FULL
             most = 0
             for output in range(own.first_output, own.last_output):
@@ -207,11 +212,11 @@ def _append(state: State, operator: int) -> int:
     else:
         state.tuples[own.tail].next = number
     own.tail = number
-    return number
+    return int(number)
 
 
 @kernel
-def emit(world: World, state: State, own: np.void, operator: int, until: float) -> bool:
+def emit(world: World, state: State, own: Row, operator: int, until: float) -> bool:
     """All arrivals from outside before `until`; False: there is no room for them all."""
     for thread in range(own.first, own.last):
         key = world.threads[thread].key
@@ -301,8 +306,8 @@ def _sort(state: State, first: int, queues: int, count: int) -> None:
 
 
 @part
-def _later(one: np.void, other: np.void) -> bool:
-    return one.time > other.time or (one.time == other.time and one.order > other.order)
+def _later(one: Row, other: Row) -> bool:
+    return bool(one.time > other.time or (one.time == other.time and one.order > other.order))
 
 
 @part
@@ -350,9 +355,7 @@ def serve(world: World, tally: Tally, state: State, operator: int, count: int) -
         server, thread = state.threads[taken.thread], world.threads[taken.thread]
         seconds = thread.service_s
         if seconds > 0:
-            seconds *= service_factor(
-                own.variation, own.shape, samples, thread.key, server.handled
-            )
+            seconds *= service_factor(own.variation, own.shape, samples, thread.key, server.handled)
         _handle(tally, state, operator, own, i, server, seconds)
 
 
@@ -368,9 +371,7 @@ def serve_carefully(world: World, tally: Tally, state: State, operator: int, cou
         server, thread = state.threads[taken.thread], world.threads[taken.thread]
         seconds = thread.service_s
         if seconds > 0:
-            seconds *= service_factor(
-                own.variation, own.shape, samples, thread.key, server.handled
-            )
+            seconds *= service_factor(own.variation, own.shape, samples, thread.key, server.handled)
         if world.transfers:
             sender = (taken.order >> SENDER_SHIFT) - 1
             seconds += transfer_seconds(
@@ -385,9 +386,9 @@ def _handle(
     tally: Tally,
     state: State,
     operator: int,
-    own: np.void,
+    own: Row,
     i: int,
-    server: np.void,
+    server: Row,
     seconds: float,
 ) -> None:
     """The recursion, for one tuple."""
@@ -398,9 +399,7 @@ def _handle(
     state.ends[i] = end
     taken.next = server.handled
     server.handled += 1
-    record_visit(
-        tally, operator, own, taken.thread, taken.next, taken.root, taken.time, start, end
-    )
+    record_visit(tally, operator, own, taken.thread, taken.next, taken.root, taken.time, start, end)
 
 
 @kernel

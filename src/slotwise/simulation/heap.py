@@ -25,9 +25,7 @@ class Heap(NamedTuple):
 
     @classmethod
     def room_for(cls, events: int) -> Heap:
-        return cls(
-            np.zeros(events, _ENTRY), np.zeros(1, np.int64), np.zeros((events, 2), np.int64)
-        )
+        return cls(np.zeros(events, _ENTRY), np.zeros(1, np.int64), np.zeros((events, 2), np.int64))
 
 
 @part
@@ -75,15 +73,13 @@ def pop(heap: Heap) -> int:
         place = child
     entries[place].time = time
     entries[place].event = event
-    return first
+    return int(first)
 
 
 @part
-def _before(
-    tie: NDArray[np.int64], time: float, event: int, other_time: float, other: int
-) -> bool:
+def _before(tie: NDArray[np.int64], time: float, event: int, other_time: float, other: int) -> bool:
     if time != other_time:
-        return time < other_time
+        return bool(time < other_time)
     if tie[event, 0] != tie[other, 0]:
-        return tie[event, 0] < tie[other, 0]
-    return tie[event, 1] < tie[other, 1]
+        return bool(tie[event, 0] < tie[other, 0])
+    return bool(tie[event, 1] < tie[other, 1])

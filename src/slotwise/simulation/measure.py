@@ -68,9 +68,7 @@ class Tally(NamedTuple):
     logged: NDArray[np.int64]
 
 
-def empty_tally(
-    world: World, warm_up_s: float, end_s: float, windows: int, log_size: int
-) -> Tally:
+def empty_tally(world: World, warm_up_s: float, end_s: float, windows: int, log_size: int) -> Tally:
     return Tally(
         warm_up=warm_up_s,
         end=end_s,
@@ -189,7 +187,8 @@ def record_travel(tally: Tally, operator: int, root: float, seconds: float) -> N
 def _sketch(sketch: NDArray[np.int64], largest: NDArray[np.float64], seconds: float) -> None:
     bucket = 0
     if seconds > SHORTEST_S:
-        bucket = min((np.float64(seconds).view(np.int64) >> _SHIFT) - _LOWEST, BUCKETS - 1)
+        bits = int(np.float64(seconds).view(np.int64))
+        bucket = min((bits >> _SHIFT) - _LOWEST, BUCKETS - 1)
     sketch[bucket] += 1
     if seconds > largest[0]:
         largest[0] = seconds

@@ -19,7 +19,7 @@ from slotwise.predictors.groups import summed
 from slotwise.simulation.measure import quantiles, visited
 
 if TYPE_CHECKING:
-    from slotwise.simulation.simulate import Run
+    from slotwise.simulation.run import Run
 
 Floats = NDArray[np.float64]
 
@@ -44,9 +44,7 @@ def observed(run: Run) -> Observation:
     slope = _slope(run)
     growth = slope * (run.end_s - tally.warm_up)
     stopped = run.end_s < run.asked_s
-    stable = not (
-        run.stuck or stopped or (float(needed.max()) > 1 and growth > latency_ms / 2)
-    )
+    stable = not (run.stuck or stopped or (float(needed.max()) > 1 and growth > latency_ms / 2))
     lost = tally.operators["lost"]
     lost_share = lost / np.maximum(lost + visits, 1)
     series = _series(run, names)
@@ -213,13 +211,11 @@ def _traffic(run: Run) -> tuple[dict[str, ThreadTraffic], NDArray[np.int64]]:
     if len(pairs) == 0:
         return {}, run.tally.distances
     used = np.flatnonzero(pairs)
-    streams = run.world.streams[
-        np.searchsorted(run.world.streams["pair"], used, side="right") - 1
-    ]
+    streams = run.world.streams[np.searchsorted(run.world.streams["pair"], used, side="right") - 1]
     inside = used - streams["pair"]
     senders = run.world.operators["first"][streams["source"]] + inside // streams["width"]
     receivers = streams["first"] + inside % streams["width"]
-    rates = _per_second(run, pairs[used])
+    rates = _per_second(run, pairs[used].astype(np.float64))
     apart = (threads["slot"][senders] != threads["slot"][receivers]).astype(np.int64)
     apart += threads["node"][senders] != threads["node"][receivers]
     far = np.bincount(apart, pairs[used], 3).astype(np.int64)

@@ -20,7 +20,7 @@ from slotwise.simulation.world import ALL, FIELDS, GLOBAL, LOCAL, ROUND_ROBIN, W
 Row = Any
 """A row of a table."""
 SENDER_SHIFT = 38
-"""(sender + 1, number of the tuple) in one integer: bits for the number. No sender: from outside."""
+"""(sender + 1, number of the tuple) in one integer: bits for the number; 0 is from outside."""
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _OWN_KEY = np.uint64(0x94D049BB133111EB)
 
@@ -47,13 +47,13 @@ def caused(stream: Row, sender: Row, handled: int, random_selectivity: bool) -> 
 def receiver(world: World, stream: Row, sender: Row, sent: int, copy: int, key: int) -> int:
     """The thread that gets copy `copy` of the sender's `sent`-th tuple on the stream."""
     if stream.kind == ROUND_ROBIN:
-        return stream.first + (sender.place + sent) % stream.width
+        return int(stream.first + (sender.place + sent) % stream.width)
     if stream.kind == GLOBAL:
-        return stream.first
+        return int(stream.first)
     if stream.kind == ALL:
-        return stream.first + copy
+        return int(stream.first + copy)
     if stream.kind == FIELDS:
-        return stream.first + int(mixed(np.uint64(key)) % np.uint64(stream.width))
+        return int(stream.first + int(mixed(np.uint64(key)) % np.uint64(stream.width)))
     if stream.kind == LOCAL:
         return _local_or_shuffle(world.by_slot, stream, sender, sent)
     salt = TARGET ^ mixed(np.uint64(stream.target))
@@ -62,8 +62,9 @@ def receiver(world: World, stream: Row, sender: Row, sent: int, copy: int, key: 
         # within a tuple or two of the weights, as a round robin's would.
         point = (unit(number(sender.key, salt, 0)) + sent * _GOLDEN) % 1.0
         shares = world.weights[stream.weight : stream.weight + stream.width]
-        return stream.first + min(np.searchsorted(shares, point, side="right"), stream.width - 1)
-    return stream.first + int(unit(number(sender.key, salt, sent)) * stream.width)
+        place = int(np.searchsorted(shares, point, side="right"))
+        return int(stream.first + min(place, stream.width - 1))
+    return int(stream.first + int(unit(number(sender.key, salt, sent)) * stream.width))
 
 
 @kernel
@@ -73,8 +74,8 @@ def _local_or_shuffle(by_slot: NDArray[np.int64], stream: Row, sender: Row, sent
     end = np.searchsorted(slots, sender.slot, side="right")
     turn = sender.place + sent
     if end > begin:
-        return by_slot[0, stream.first + begin + turn % (end - begin)]
-    return stream.first + turn % stream.width
+        return int(by_slot[0, stream.first + begin + turn % (end - begin)])
+    return int(stream.first + turn % stream.width)
 
 
 @part
@@ -131,7 +132,7 @@ def first_key(key_shares: NDArray[np.float64], sender_key: np.uint64, emitted: i
     if len(key_shares) == 0:
         return 0
     point = unit(number(sender_key, KEY, emitted))
-    return min(np.searchsorted(key_shares, point, side="right"), len(key_shares) - 1)
+    return min(int(np.searchsorted(key_shares, point, side="right")), len(key_shares) - 1)
 
 
 @part

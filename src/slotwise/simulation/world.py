@@ -176,6 +176,13 @@ def check_fits(plan: Plan) -> None:
     for name, allocated, placed in zip(names, allocation.threads, placement.threads, strict=True):
         if allocated != placed:
             raise ModelError(f"'{name}' is allocated {allocated} threads, but {placed} are placed")
+    for stream in topology.streams:
+        threads = placement.threads[topology.index[stream.target]]
+        given = plan.weights.get(stream.target, ())
+        if stream.grouping.kind == "weighted" and not (len(given) == threads and sum(given) > 0):
+            raise ModelError(
+                f"stream {stream} is weighted, but the plan has no weights for '{stream.target}'"
+            )
     if np.any(placement.slots < 0) or np.any(placement.slots >= plan.cluster.slots):
         raise ModelError(
             f"the placement uses slots that the cluster, which has {plan.cluster.slots}, has not"
@@ -266,12 +273,9 @@ def _weights(plan: Plan) -> tuple[Floats, dict[int, int]]:
     for position, inputs in enumerate(topology.inputs):
         if all(topology.streams[s].grouping.kind != "weighted" for s in inputs):
             continue
-        name = topology.operators[position].name
-        shares = np.array(plan.weights.get(name, ()), dtype=np.float64)
-        if len(shares) != plan.placement.threads[position] or not shares.sum() > 0:
-            raise ModelError(f"a stream to '{name}' is weighted, but the plan has no weights for it")
         start[position] = sum(map(len, tables))
-        tables.append(_cumulative(shares))
+        weights = plan.weights[topology.operators[position].name]
+        tables.append(_cumulative(np.array(weights, dtype=np.float64)))
     return np.concatenate(tables) if tables else np.empty(0), start
 
 

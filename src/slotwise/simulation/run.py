@@ -30,18 +30,19 @@ from slotwise.simulation.world import Figures, World, build
 MOST_UNDER_WAY = 8_000_000
 """When more tuples than that are waiting or on their way, sources stop: it is no use."""
 USUAL_TUPLES = 100_000
+_USUAL = Options()
 
 
 def simulate(
     plan: Plan,
     rate: float | None = None,
     *,
-    arrivals: Arrivals = Arrivals(),
-    service: ServiceTimes | Mapping[str, ServiceTimes] = ServiceTimes(),
-    keys: Keys = Keys(),
-    routing: Routing = Routing(),
-    network: Network = Network(),
-    buffers: Buffers = Buffers(),
+    arrivals: Arrivals = _USUAL.arrivals,
+    service: ServiceTimes | Mapping[str, ServiceTimes] = _USUAL.service,
+    keys: Keys = _USUAL.keys,
+    routing: Routing = _USUAL.routing,
+    network: Network = _USUAL.network,
+    buffers: Buffers = _USUAL.buffers,
     tuples: int | None = None,
     duration_s: float | None = None,
     warm_up: float = 0.1,
