@@ -124,9 +124,7 @@ def network(options: Mapping[str, Any], folder: Path) -> Network:
     return Network(**_checked("network", NETWORK, options, folder))
 
 
-def _options(
-    what: str, known: Mapping[str, Form], choice: Choice, folder: Path
-) -> dict[str, Any]:
+def _options(what: str, known: Mapping[str, Form], choice: Choice, folder: Path) -> dict[str, Any]:
     if choice.name not in known:
         hint = _nearest(choice.name, known)
         raise ModelError(f"unknown {what} '{choice.name}': {hint}there are {', '.join(known)}")

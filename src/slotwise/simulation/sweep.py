@@ -26,7 +26,7 @@ from slotwise.model import Observation, Pipeline, Plan, SlotwiseError
 from slotwise.simulation.journal import Journal
 from slotwise.simulation.observe import observed
 from slotwise.simulation.options import Options
-from slotwise.simulation.simulate import run
+from slotwise.simulation.run import run
 
 Row = dict[str, Any]
 """One point's figures by COLUMNS; None where there are none."""

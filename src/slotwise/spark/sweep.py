@@ -100,7 +100,7 @@ def _context(master: str) -> Iterator[SparkContext]:
         raise SlotwiseError("Spark is running in this process already: stop its session first")
     with tempfile.TemporaryFile() as log, _settings(master), _signals():
         try:
-            gateway = launch_gateway(_conf(master), _streams(log))
+            gateway = launch_gateway(_conf(master), _streams(log))  # type: ignore[no-untyped-call]
         except (PySparkException, OSError) as error:
             raise SlotwiseError(
                 f"Spark did not start ({_last_words(error, log)}): 'slotwise doctor' says what "

@@ -57,7 +57,7 @@ def loads(text: str, name: str = "<string>") -> Pipeline:
 
 
 def checked(kind: type[DocumentKind], tree: Tree, name: str, what: str = "spec") -> DocumentKind:
-    """The document in `tree`; `what` is what the file is. Raises SpecError for what is wrong first."""
+    """The document in `tree`, a file of kind `what`. Raises SpecError for what is wrong first."""
     if not isinstance(tree.value, dict):
         keys = ", ".join(kind.model_fields)
         problem = f"a {what} is a mapping, and this is not: write keys such as {keys}"

@@ -75,8 +75,8 @@ class SimulationDocument(Document):
     service: ChoiceDocument = "profile"
     keys: ChoiceDocument = "uniform"
     buffers: ChoiceDocument = "unbounded"
-    routing: dict[Name, Any] = {}
-    network: dict[Name, Any] = {}
+    routing: dict[Name, Any] = Field(default={})
+    network: dict[Name, Any] = Field(default={})
     tuples: Annotated[int, Field(ge=1)] | None = None
     duration_s: Positive | None = None
     warm_up: Annotated[float, Field(ge=0, lt=1)] = Options.warm_up
@@ -90,7 +90,7 @@ class SweepDocument(Document):
     allocators: Choices | None = None
     provisioner: ChoiceDocument | None = None
     placers: Choices | None = None
-    seeds: Annotated[list[Seed], Field(min_length=1)] = [0]
+    seeds: list[Seed] = Field(default=[0], min_length=1)
     clusters: Annotated[dict[Name, MachinesDocument], Field(min_length=1)] | None = None
     simulation: SimulationDocument = SimulationDocument()
 
