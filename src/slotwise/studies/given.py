@@ -93,6 +93,6 @@ def _charge(
     service, costs = pipeline.profiles.service(operator), pipeline.profiles.costs(operator)
     return (
         service.cpu * arriving / service.rate,
-        min(1.0, arriving / (threads * service.rate)) * threads * service.mem,
+        threads * service.mem,
         costs.transfer_points / POINTS_PER_CORE,
     )

@@ -22,8 +22,9 @@ from slotwise.model import (
 SLOTS_PER_NODE, NODE_MEMORY_GB, NODES_PER_RACK = 4, 1.0, 3
 BUFFER_TUPLES = 4096
 """32 Mb per task hold about 4K tuples of 8 Kb."""
-TUPLE_BYTES, BANDWIDTH_MB_PER_S = 1000.0, 12.5
-"""8 Kb; 100 Mbps."""
+TUPLE_BYTES, BANDWIDTH_MB_PER_S = 8192.0, 12.5
+"""8 Kb, read as kilobytes since the paper's smaller tuples have 1 KB; 100 Mbps."""
+BOLT_MS = 0.25
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ def tapering() -> Case:
 def _case(name: str, streams: str, threads: Sequence[int], nodes: int) -> Case:
     """`streams`: source>target[:selectivity], by component number; 0 is the spout.
 
-    A bolt takes 1 ms and a whole core while it works (assumed). "Nodes with close ids are placed
+    A bolt takes 1 ms, a whole core while it works, and more than half of a slot's memory, so that
+    R-Storm gives each its own slot (assumed). "Nodes with close ids are placed
     more closely": three consecutive nodes share a rack.
     """
     parsed = [_stream(text) for text in streams.split()]
@@ -73,9 +75,9 @@ def _case(name: str, streams: str, threads: Sequence[int], nodes: int) -> Case:
         Operator(each, "source" if each == names[0] else "operator" if each in sending else "sink")
         for each in names
     )
-    bolt = ServiceRate(1000.0, cpu=1.0, mem=0.2)
+    bolt = ServiceRate(1000 / BOLT_MS, cpu=1.0, mem=0.6)
     profiles: dict[str, Profile] = {each: bolt for each in names[1:]}
-    profiles[names[0]] = FixedLoad(threads[0], cpu=0.1 * threads[0], mem=0.1 * threads[0])
+    profiles[names[0]] = FixedLoad(threads[0], mem=0.1 * threads[0])
     memory_gb = NODE_MEMORY_GB / SLOTS_PER_NODE
     cluster = Cluster(
         tuple(
