@@ -211,9 +211,11 @@ class _Grid:
         return found
 
     def distinct(self, key: str, values: Sequence[T]) -> Sequence[T]:
+        seen = set()
         for position, value in enumerate(values):
-            if value in values[:position]:
+            if value in seen:
                 raise self.error((key, position), f"{key}: {value} is there twice: remove one")
+            seen.add(value)
         return values
 
     @contextmanager
