@@ -2,8 +2,8 @@
 
 Time is cut into chunks. In a chunk, operators are visited in topological order. What reaches an
 operator before the chunk's end is then all known: its senders have handled all *their* arrivals
-before that end, and whatever they handle later arrives later. So each thread's arrivals are put in
-order, (time, sender, number), and its queue is the recursion
+before that end, and whatever they handle later arrives later. So its arrivals are put in order,
+(time, sender, number), and each thread's queue is the recursion
 
     start = max(arrival, end of the tuple before),   end = start + service time.
 
@@ -13,7 +13,7 @@ waits there for the next one. Memory is what one chunk holds, and what is under 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,7 @@ _TUPLE = np.dtype(
     ]
 )
 _LIST = np.dtype([("head", "i8"), ("tail", "i8")])
+_ENTRY = np.dtype([("time", "f8"), ("number", "i8")])
 _THREAD = np.dtype([("free", "f8"), ("handled", "i8")])
 
 
@@ -80,7 +81,7 @@ class State(NamedTuple):
     progress: Integers
     """[0] free rows, [1] the chunk, [2] operators done in it, [3] 1: sources have stopped."""
     ready: Table
-    """What one operator handles in one chunk, in order."""
+    """What one operator handles in one chunk, in order: times, and rows of `tuples`."""
     unsorted: Table
     ends: Floats
     bucket: Integers
@@ -103,7 +104,7 @@ def run(
     """
     in_chunk = min(CHUNK_VISITS * len(order), MOST_CHUNK_VISITS)
     chunks = Chunks(in_chunk / visits_per_s, tally.end)
-    state = _state(world, 2 * in_chunk + 1024)
+    state = _state(world, 3 * in_chunk + 1024)
     positions = np.array(order, dtype=np.int64)
     while advance_chunks(world, tally, state, positions, chunks, most_under_way) == FULL:
         state = _grown(state)
@@ -114,7 +115,6 @@ def run(
 def _state(world: World, rows: int) -> State:
     lists = np.zeros(len(world.operators), _LIST)
     lists["head"] = -1
-    widest = int((world.operators["last"] - world.operators["first"]).max())
     return State(
         tuples=np.zeros(rows, _TUPLE),
         unused=np.arange(rows - 1, -1, -1),
@@ -124,11 +124,7 @@ def _state(world: World, rows: int) -> State:
         sent=np.zeros(counters(world), np.int64),
         planned=np.zeros(counters(world), np.int64),
         progress=np.array([rows, 1, 0, 0]),
-        ready=np.zeros(rows, _TUPLE),
-        unsorted=np.zeros(rows, _TUPLE),
-        ends=np.zeros(rows),
-        bucket=np.zeros(rows, np.int64),
-        starts=np.zeros(rows + widest + 1, np.int64),
+        **_scratch(rows),
     )
 
 
@@ -144,12 +140,18 @@ def _grown(state: State) -> State:
     return state._replace(
         tuples=tuples,
         unused=unused,
-        ready=np.zeros(2 * had, _TUPLE),
-        unsorted=np.zeros(2 * had, _TUPLE),
-        ends=np.zeros(2 * had),
-        bucket=np.zeros(2 * had, np.int64),
-        starts=np.zeros(len(state.starts) + had, np.int64),
+        **_scratch(2 * had),
     )
+
+
+def _scratch(rows: int) -> dict[str, NDArray[Any]]:
+    return {
+        "ready": np.zeros(rows, _ENTRY),
+        "unsorted": np.zeros(rows, _ENTRY),
+        "ends": np.zeros(rows),
+        "bucket": np.zeros(rows, np.int64),
+        "starts": np.zeros(rows + 1, np.int64),
+    }
 
 
 @kernel
@@ -180,17 +182,21 @@ def advance_chunks(
             for output in range(own.first_output, own.last_output):
                 stream = world.streams[output]
                 most += int(np.ceil(stream.selectivity)) * stream.copies
-            count = _ready_before(state, operator, until)
+            count = _take_ready(state, operator, until)
             if state.progress[0] < count * most:
-                _put_back(state, operator, count)
+                for i in range(count):
+                    _append(state, operator, state.unsorted[i].number)
                 return FULL
-            _sort(state, own.first, 1 if world.shared else own.last - own.first, count)
+            _sort(state, count)
             if world.shared or world.transfers:
                 serve_carefully(world, tally, state, operator, count)
             else:
                 serve(world, tally, state, operator, count)
             for output in range(own.first_output, own.last_output):
                 send(world, tally, state, output, count)
+            for i in range(count):
+                state.unused[state.progress[0]] = state.ready[i].number
+                state.progress[0] += 1
             state.progress[2] += 1
         if last:
             return DONE
@@ -201,18 +207,21 @@ def advance_chunks(
 
 
 @part
-def _append(state: State, operator: int) -> int:
-    """A new last tuple on the operator's list."""
+def _new(state: State) -> int:
     state.progress[0] -= 1
-    number = state.unused[state.progress[0]]
-    state.tuples[number].next = -1
+    return int(state.unused[state.progress[0]])
+
+
+@part
+def _append(state: State, operator: int, number: int) -> None:
+    """The tuple is the last on the operator's list."""
     own = state.lists[operator]
+    state.tuples[number].next = -1
     if own.head < 0:
         own.head = number
     else:
         state.tuples[own.tail].next = number
     own.tail = number
-    return int(number)
 
 
 @kernel
@@ -224,7 +233,9 @@ def emit(world: World, state: State, own: Row, operator: int, until: float) -> b
             if state.progress[0] == 0:
                 return False
             clock = state.clocks[thread]
-            new = state.tuples[_append(state, operator)]
+            number = _new(state)
+            _append(state, operator, number)
+            new = state.tuples[number]
             new.time = clock.next
             new.root = clock.next
             new.order = outside_order(clock.emitted, thread - own.first, own.last - own.first)
@@ -235,112 +246,99 @@ def emit(world: World, state: State, own: Row, operator: int, until: float) -> b
 
 
 @kernel
-def _ready_before(state: State, operator: int, until: float) -> int:
-    """Takes what arrives before `until` from the operator's list; tells how many."""
-    own = state.lists[operator]
-    number = own.head
-    own.head = -1
+def _take_ready(state: State, operator: int, until: float) -> int:
+    """What arrives before `until` from the operator's list into `unsorted`; tells how many."""
+    number = state.lists[operator].head
+    state.lists[operator].head = -1
     count = 0
     while number >= 0:
         waiting = state.tuples[number]
         following = waiting.next
         if waiting.time < until:
-            state.unsorted[count] = waiting
+            state.unsorted[count].time = waiting.time
+            state.unsorted[count].number = number
             count += 1
-            state.unused[state.progress[0]] = number
-            state.progress[0] += 1
         else:
-            waiting.next = -1
-            if own.head < 0:
-                own.head = number
-            else:
-                state.tuples[own.tail].next = number
-            own.tail = number
+            _append(state, operator, number)
         number = following
     return count
 
 
 @kernel
-def _put_back(state: State, operator: int, count: int) -> None:
-    for i in range(count):
-        number = _append(state, operator)
-        state.tuples[number] = state.unsorted[i]
-        state.tuples[number].next = -1
+def _sort(state: State, count: int) -> None:
+    """From `unsorted` to `ready`, by (time, order).
 
-
-@kernel
-def _sort(state: State, first: int, queues: int, count: int) -> None:
-    """From `unsorted` to `ready`: by queue (of thread `first` and on), then (time, order).
-
-    A bucket sort: about as many buckets as tuples, evenly over the queues and the time between
-    the first and the last arrival; then each bucket by itself. Linear in the mean.
+    A bucket sort: as many buckets as tuples, evenly over the time between the first and the last
+    arrival; then each bucket by itself. Linear in the mean.
     """
-    tuples, ready, starts, bucket = state.unsorted, state.ready, state.starts, state.bucket
-    earliest, latest, before = np.inf, -np.inf, 0
+    entries, ready, starts, bucket = state.unsorted, state.ready, state.starts, state.bucket
+    earliest, latest, rising = np.inf, -np.inf, 0
     for i in range(count):
-        earliest = min(earliest, tuples[i].time)
-        before += tuples[i].time > latest
-        latest = max(latest, tuples[i].time)
-    if queues == 1 and before == count:
-        # A single sender's tuples are in order already.
+        time = entries[i].time
+        rising += time > latest
+        earliest = min(earliest, time)
+        latest = max(latest, time)
+    if rising == count:
         for i in range(count):
-            ready[i] = tuples[i]
+            ready[i] = entries[i]
         return
-    each = max(1, count // queues)
-    scale = 0.0 if latest <= earliest else (each - 0.5) / (latest - earliest)
-    starts[: queues * each + 1] = 0
+    scale = 0.0 if latest <= earliest else (count - 0.5) / (latest - earliest)
+    starts[: count + 1] = 0
     for i in range(count):
-        queue = 0 if queues == 1 else tuples[i].thread - first
-        bucket[i] = queue * each + int((tuples[i].time - earliest) * scale)
+        bucket[i] = int((entries[i].time - earliest) * scale)
         starts[bucket[i] + 1] += 1
-    for b in range(queues * each):
+    for b in range(count):
         starts[b + 1] += starts[b]
     for i in range(count):
-        ready[starts[bucket[i]]] = tuples[i]
+        ready[starts[bucket[i]]] = entries[i]
         starts[bucket[i]] += 1
     begin = 0
-    for b in range(queues * each):
+    for b in range(count):
         if starts[b] - begin > 1:
-            _sort_bucket(ready, tuples, begin, starts[b])
+            _sort_bucket(state, begin, starts[b])
         begin = starts[b]
 
 
 @part
-def _later(one: Row, other: Row) -> bool:
-    return bool(one.time > other.time or (one.time == other.time and one.order > other.order))
+def _later(state: State, one: Row, other: Row) -> bool:
+    if one.time != other.time:
+        return bool(one.time > other.time)
+    return bool(state.tuples[one.number].order > state.tuples[other.number].order)
 
 
 @part
-def _sort_bucket(ready: Table, scratch: Table, begin: int, end: int) -> None:
+def _sort_bucket(state: State, begin: int, end: int) -> None:
     """By (time, order): stretches of FEW by insertion, then merged two by two."""
+    ready, moved = state.ready, state.unsorted[0]
     for first in range(begin, end, FEW):
         for i in range(first + 1, min(first + FEW, end)):
-            if _later(ready[i - 1], ready[i]):
-                scratch[0] = ready[i]
+            if _later(state, ready[i - 1], ready[i]):
+                moved.time, moved.number = ready[i].time, ready[i].number
                 at = i
-                while at > first and _later(ready[at - 1], scratch[0]):
+                while at > first and _later(state, ready[at - 1], moved):
                     ready[at] = ready[at - 1]
                     at -= 1
-                ready[at] = scratch[0]
+                ready[at] = moved
     length = FEW
     while length < end - begin:
         for first in range(begin, end - length, 2 * length):
-            _merge(ready, scratch, first, first + length, min(first + 2 * length, end))
+            _merge(state, first, first + length, min(first + 2 * length, end))
         length *= 2
 
 
 @kernel
-def _merge(ready: Table, scratch: Table, first: int, middle: int, end: int) -> None:
+def _merge(state: State, first: int, middle: int, end: int) -> None:
     """Two sorted stretches of `ready` into one."""
+    ready, aside = state.ready, state.unsorted
     for i in range(first, middle):
-        scratch[i - first] = ready[i]
+        aside[i - first] = ready[i]
     left, right, to = 0, middle, first
     while left < middle - first:
-        if right < end and _later(scratch[left], ready[right]):
+        if right < end and _later(state, aside[left], ready[right]):
             ready[to] = ready[right]
             right += 1
         else:
-            ready[to] = scratch[left]
+            ready[to] = aside[left]
             left += 1
         to += 1
 
@@ -351,12 +349,12 @@ def serve(world: World, tally: Tally, state: State, operator: int, count: int) -
     own = world.operators[operator]
     samples = world.samples[own.first_sample : own.last_sample]
     for i in range(count):
-        taken = state.ready[i]
+        taken = state.tuples[state.ready[i].number]
         server, thread = state.threads[taken.thread], world.threads[taken.thread]
         seconds = thread.service_s
         if seconds > 0:
             seconds *= service_factor(own.variation, own.shape, samples, thread.key, server.handled)
-        _handle(tally, state, operator, own, i, server, seconds)
+        state.ends[i] = _handle(tally, operator, own, taken, server, seconds)
 
 
 @kernel
@@ -365,7 +363,7 @@ def serve_carefully(world: World, tally: Tally, state: State, operator: int, cou
     own = world.operators[operator]
     samples = world.samples[own.first_sample : own.last_sample]
     for i in range(count):
-        taken = state.ready[i]
+        taken = state.tuples[state.ready[i].number]
         if world.shared:
             taken.thread = _longest_free(state.threads, own.first, own.last)
         server, thread = state.threads[taken.thread], world.threads[taken.thread]
@@ -378,28 +376,21 @@ def serve_carefully(world: World, tally: Tally, state: State, operator: int, cou
                 world, state.planned, sender, taken.thread, server.handled, taken.key
             )
             _plan_ahead(world, state.planned, taken.thread, server.handled)
-        _handle(tally, state, operator, own, i, server, seconds)
+        state.ends[i] = _handle(tally, operator, own, taken, server, seconds)
 
 
 @part
 def _handle(
-    tally: Tally,
-    state: State,
-    operator: int,
-    own: Row,
-    i: int,
-    server: Row,
-    seconds: float,
-) -> None:
+    tally: Tally, operator: int, own: Row, taken: Row, server: Row, seconds: float
+) -> float:
     """The recursion, for one tuple."""
-    taken = state.ready[i]
     start = max(taken.time, server.free)
     end = start + seconds
     server.free = end
-    state.ends[i] = end
     taken.next = server.handled
     server.handled += 1
     record_visit(tally, operator, own, taken.thread, taken.next, taken.root, taken.time, start, end)
+    return end
 
 
 @kernel
@@ -428,7 +419,7 @@ def send(world: World, tally: Tally, state: State, output: int, count: int) -> N
     """What the handled tuples put on the stream, onto the receiving operator's list."""
     stream = world.streams[output]
     for i in range(count):
-        taken, end = state.ready[i], state.ends[i]
+        taken, end = state.tuples[state.ready[i].number], state.ends[i]
         sender = world.threads[taken.thread]
         key = passed_on(world, taken.thread, taken.next, taken.key)
         counter = stream.counter + sender.place
@@ -442,7 +433,9 @@ def send(world: World, tally: Tally, state: State, output: int, count: int) -> N
                 leaves = end
                 if world.round_steps > 0:
                     leaves = leaving(world, stream.stage, sender, thread, end)
-                new = state.tuples[_append(state, stream.target)]
+                number = _new(state)
+                _append(state, stream.target, number)
+                new = state.tuples[number]
                 new.time = leaves + world.delays_s[far]
                 new.root = taken.root
                 new.order = ((taken.thread + 1) << SENDER_SHIFT) + sent
