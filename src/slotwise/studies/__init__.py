@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from slotwise.model import SlotwiseError
-from slotwise.studies.study import Effort, Study
+from slotwise.studies.study import FULL, Effort, Study
 
 __all__ = ["STUDIES", "Effort", "Study", "check_name", "run"]
 
@@ -25,7 +25,7 @@ STUDIES: Mapping[str, str] = {
 }
 
 
-def run(name: str, effort: Effort = Effort()) -> Study:
+def run(name: str, effort: Effort = FULL) -> Study:
     """The study of that name; raises SlotwiseError for an unknown one."""
     check_name(name)
     return cast("Study", importlib.import_module(STUDIES[name]).study(effort))

@@ -16,7 +16,7 @@ from slotwise.placers.traffic import TrafficBased
 from slotwise.simulation import Arrivals, Keys, PlanChange, simulate
 from slotwise.studies.given import given_threads, placed
 from slotwise.studies.paper import paper
-from slotwise.studies.study import Chart, Comparison, Effort, Line, Study, Table
+from slotwise.studies.study import FULL, Chart, Comparison, Effort, Line, Study, Table
 from slotwise.workloads.adaptive import (
     SENSORS,
     SOCCER_RATE,
@@ -87,7 +87,7 @@ Results = dict[str, Seen]
 """By scheduler."""
 
 
-def study(effort: Effort = Effort()) -> Study:
+def study(effort: Effort = FULL) -> Study:
     stage_points = [
         (replication, stages)
         for replication in (2, 4)
@@ -99,8 +99,7 @@ def study(effort: Effort = Effort()) -> Study:
     }
     alphas = effort.pick((0.0, 0.05, 0.1, 0.15, 0.2), (0.0, 0.2))
     by_alpha = {
-        alpha: _steady(_chain(5, 5, 1000.0), alpha, effort)
-        for alpha in effort.each(alphas, "α")
+        alpha: _steady(_chain(5, 5, 1000.0), alpha, effort) for alpha in effort.each(alphas, "α")
     }
     delays = effort.pick((0.1, 0.25, 0.5, 1.0, 2.0), (0.1, 1.0))
     by_delay = {
@@ -362,8 +361,8 @@ def _remarks(
         f"tuples/s between nodes against {by_alpha[0.0]['online'].traffic:,.0f} at α = 0, with "
         f"{by_alpha[last]['online'].latency_ms:,.2f} ms against "
         f"{by_alpha[0.0]['online'].latency_ms:,.2f} ms. {_ALPHA}",
-        "In mid-run, tuples that arrive during the pause wait for its end: our sources do not stop, "
-        "so the latency has a peak as long as the pause before it falls below the default's.",
+        "In mid-run, tuples that arrive during the pause wait for its end: our sources do not "
+        "stop, so the latency has a peak as long as the pause before it falls below the default's.",
         f"Soccer query: online is {_below(soccer_seen, 'online'):.0f} % below default, offline "
         f"{_below(soccer_seen, 'offline'):.0f} %.",
     )

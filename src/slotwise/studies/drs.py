@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 import slotwise
 from slotwise.allocators.drs import Drs, share_out
@@ -21,7 +22,7 @@ from slotwise.rates import arrival_rates
 from slotwise.simulation import PlanChange, Routing, simulate
 from slotwise.studies.given import given_threads, placed
 from slotwise.studies.paper import Paper, paper
-from slotwise.studies.study import Chart, Comparison, Effort, Line, Study, Table
+from slotwise.studies.study import FULL, Chart, Comparison, Effort, Line, Study, Table
 from slotwise.workloads.drs import (
     RESERVED,
     SLOTS_PER_NODE,
@@ -100,7 +101,7 @@ class Point:
     own_queues: Observation
 
 
-def study(effort: Effort = Effort()) -> Study:
+def study(effort: Effort = FULL) -> Study:
     vld = Application(
         "VLD",
         video_logo_detection(),
@@ -193,8 +194,8 @@ def _best(points: Sequence[Point]) -> Division:
 
 
 def _rank_correlation(points: Sequence[Point]) -> float:
-    def ranks(values: list[float]) -> list[int]:
-        return np.argsort(np.argsort(values)).tolist()
+    def ranks(values: list[float]) -> NDArray[np.int64]:
+        return np.argsort(np.argsort(values))
 
     estimated = ranks([point.estimated_ms for point in points])
     simulated = ranks([point.one_queue.latency_ms for point in points])
@@ -447,9 +448,9 @@ def _machines_chart(app: Application, found: Sequence[Fitted], effort: Effort) -
     lines = []
     for each in found:
         pause_s = NEW_MACHINE_PAUSE_S if each.processors > each.started else MOVE_PAUSE_S
-        plans = [app.plan(each.before), app.plan(each.after)]
+        before, after = app.plan(each.before), app.plan(each.after)
         name = f"{each.started} → {each.processors} processors, at most {each.bound_ms:g} ms"
-        lines.append(Line(name, *_series(*plans, app.rate, pause_s, effort)))
+        lines.append(Line(name, *_series(before, after, app.rate, pause_s, effort)))
     levels = tuple((f"{each.bound_ms:g} ms", each.bound_ms) for each in found)
     return _over_minutes("machines", "VLD: machines added and removed", lines, levels)
 
@@ -501,9 +502,7 @@ def _decision_rows(told: Paper, decision: Table) -> list[Comparison]:
     ]
 
 
-_BEST = (
-    "Two divisions are closer than the simulation can tell apart in this run: see the margins."
-)
+_BEST = "Two divisions are closer than the simulation can tell apart in this run: see the margins."
 _ORDER = "Divisions whose estimates differ by less than the simulation's margin change places."
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 Cell = float | int | str | None
 Verdict = Literal["agrees", "same direction", "differs"]
@@ -121,7 +121,13 @@ class Study:
         return next(table for table in self.tables if table.title == title)
 
 
-def _untold(items: Sequence[T], what: str) -> Iterable[T]:
+class Progress(Protocol):
+    """Called as each(items, what is done): gives the items back one by one, and may show that."""
+
+    def __call__(self, items: Sequence[T], what: str, /) -> Iterable[T]: ...
+
+
+def _untold(items: Sequence[T], what: str, /) -> Iterable[T]:
     return items
 
 
@@ -132,10 +138,12 @@ class Effort:
     quick: bool = False
     """Fewer points and shorter simulations: for tests, and for a first look."""
     seed: int = 0
-    each: Callable[[Sequence[T], str], Iterable[T]] = _untold  # type: ignore[valid-type]
-    """Called as each(items, what is done); gives the items back one by one, showing progress."""
+    each: Progress = _untold
     clock: Callable[[], float] = time.perf_counter
     """For the few figures that are running times of our own code."""
 
     def pick(self, full: T, quick: T) -> T:
         return quick if self.quick else full
+
+
+FULL = Effort()

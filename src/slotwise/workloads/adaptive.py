@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 from slotwise.model import (
     Cluster,
@@ -19,15 +20,14 @@ from slotwise.model import (
     Topology,
 )
 
+DELAYS = NetworkDelays(0.0, 0.3, 1.0, 1.0)
 WORKERS = 8
 """The paper gives 30 executors at most 4 to a slot, so 8 workers."""
 SLOT_MEMORY_MB = 600.0
 SENSORS, SENSOR_HZ = 32, 200.0
 
 
-def chain(
-    stages: int, bolt_ms: float = 0.2, network: NetworkDelays = NetworkDelays(0.0, 0.3, 1.0, 1.0)
-) -> Pipeline:
+def chain(stages: int, bolt_ms: float = 0.2, network: NetworkDelays = DELAYS) -> Pipeline:
     """A spout, `stages` - 1 bolts fed by shuffle and by fields in turn, and the ack bolt.
 
     Stage 0 is the spout, so there are `stages` + 1 components (30 executors are 5 stages five
@@ -37,8 +37,7 @@ def chain(
     bolts = [f"{kind}-{n // 2 + 1}" for n, kind in enumerate(kinds)]
     names = ["spout", *bolts, "ack"]
     streams = tuple(
-        Stream(source, target, grouping=_grouping(target))
-        for source, target in zip(names, names[1:], strict=False)
+        Stream(source, target, grouping=_grouping(target)) for source, target in pairwise(names)
     )
     operators = (
         Operator("spout", "source"),
@@ -63,9 +62,7 @@ def chain_threads(pipeline: Pipeline, simple: int, stateful: int, spout: int) ->
     }
 
 
-def soccer(
-    bolt_ms: float = 0.1, network: NetworkDelays = NetworkDelays(0.0, 0.3, 1.0, 1.0)
-) -> Pipeline:
+def soccer(bolt_ms: float = 0.1, network: NetworkDelays = DELAYS) -> Pipeline:
     """DEBS 2013, first query, reduced (section 4.2): sensors → speed → analysis."""
     topology = Topology(
         "soccer",
@@ -77,7 +74,11 @@ def soccer(
         workers=WORKERS,
     )
     busy = ServiceRate(1000 / bolt_ms, cpu=1.0, mem=0.05)
-    profiles = {"sensor": FixedLoad(cpu=0.1, mem=0.1), "speed": busy, "analysis": busy}
+    profiles: dict[str, Profile] = {
+        "sensor": FixedLoad(cpu=0.1, mem=0.1),
+        "speed": busy,
+        "analysis": busy,
+    }
     return _on_their_cluster(topology, profiles, network)
 
 

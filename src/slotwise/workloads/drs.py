@@ -1,4 +1,7 @@
-"""Paper 5's workloads (Fu et al.): logo detection in video, frequent patterns, a synthetic chain."""
+"""Paper 5's workloads (Fu et al.): logo detection in video, and a synthetic chain.
+
+Frequent pattern detection, with its loop, is the bundled example `loop`.
+"""
 
 from __future__ import annotations
 

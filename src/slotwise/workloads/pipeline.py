@@ -76,14 +76,12 @@ def _case(name: str, streams: str, threads: Sequence[int], nodes: int) -> Case:
         for each in names
     )
     bolt = ServiceRate(1000 / BOLT_MS, cpu=1.0, mem=0.6)
-    profiles: dict[str, Profile] = {each: bolt for each in names[1:]}
+    profiles: dict[str, Profile] = dict.fromkeys(names[1:], bolt)
     profiles[names[0]] = FixedLoad(threads[0], mem=0.1 * threads[0])
     memory_gb = NODE_MEMORY_GB / SLOTS_PER_NODE
     cluster = Cluster(
         tuple(
-            Node(
-                f"node-{n}", SLOTS_PER_NODE, NODE_MEMORY_GB, rack=f"rack-{n // NODES_PER_RACK}"
-            )
+            Node(f"node-{n}", SLOTS_PER_NODE, NODE_MEMORY_GB, rack=f"rack-{n // NODES_PER_RACK}")
             for n in range(nodes)
         ),
         memory_gb,
