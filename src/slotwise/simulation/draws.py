@@ -66,7 +66,8 @@ def number(key: np.uint64, salt: np.uint64, index: int) -> np.uint64:
 @part
 def unit(word: np.uint64) -> float:
     """A number strictly between 0 and 1, from 64 random bits."""
-    return (np.float64(word >> _S11) + 0.5) * _UNIT
+    # As a signed number: processors turn only those into a float at once.
+    return float((np.float64(np.int64(word >> _S11)) + 0.5) * _UNIT)
 
 
 def _ziggurat() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -106,7 +107,7 @@ def _exponential_edge(word: np.uint64, layer: np.uint64, x: float) -> float:
             return x
 
 
-@kernel
+@part
 def service_factor(
     kind: int, shape: float, samples: NDArray[np.float64], key: np.uint64, index: int
 ) -> float:
@@ -116,9 +117,13 @@ def service_factor(
     """
     if kind == EXPONENTIAL:
         return exponential(number(key, SERVICE, index))
+    return _other_factor(kind, shape, samples, number(key, SERVICE, index))
+
+
+@kernel
+def _other_factor(kind: int, shape: float, samples: NDArray[np.float64], word: np.uint64) -> float:
     if kind == DETERMINISTIC:
         return 1.0
-    word = number(key, SERVICE, index)
     if kind == GAMMA_SHAPED:
         return _gamma(shape, word) / shape
     if kind == LOGNORMAL:

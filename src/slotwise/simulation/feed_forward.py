@@ -36,7 +36,6 @@ from slotwise.simulation.routing import (
 )
 from slotwise.simulation.world import Table, World, counters
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 CHUNK_VISITS = 1 << 12
@@ -55,10 +54,10 @@ _TUPLE = np.dtype(
         ("order", "i8"),  # (sender + 1, number), for ties in time
         ("thread", "i8"),
         ("key", "i8"),
-        ("next", "i8"),  # on its way to the same operator; when handled: its number at its thread
+        ("next", "i8"),  # on its way to the same operator
     ]
 )
-_LIST = np.dtype([("head", "i8"), ("tail", "i8")])
+_LIST = np.dtype([("head", "i8"), ("tail", "i8"), ("count", "i8"), ("latest", "f8")])
 _ENTRY = np.dtype([("time", "f8"), ("number", "i8")])
 _THREAD = np.dtype([("free", "f8"), ("handled", "i8")])
 
@@ -76,14 +75,12 @@ class State(NamedTuple):
     """When each is free, and how many tuples it handled."""
     sent: Integers
     """Per stream and sender, tuples sent so far (stream.counter)."""
-    planned: Integers
-    """The same, where serving looks ahead of sending: what goes to other nodes takes time."""
     progress: Integers
-    """[0] free rows, [1] the chunk, [2] operators done in it, [3] 1: sources have stopped."""
+    """[0] free rows, [1] the chunk, [2] operators done in it, [3] the chunk after which sources
+    stopped (0: they did not), [4] buckets in `starts`."""
     ready: Table
     """What one operator handles in one chunk, in order: times, and rows of `tuples`."""
     unsorted: Table
-    ends: Floats
     bucket: Integers
     starts: Integers
 
@@ -122,8 +119,7 @@ def _state(world: World, rows: int) -> State:
         clocks=clocks_at(world.sources, world.threads["key"], 0.0),
         threads=np.zeros(len(world.threads), _THREAD),
         sent=np.zeros(counters(world), np.int64),
-        planned=np.zeros(counters(world), np.int64),
-        progress=np.array([rows, 1, 0, 0]),
+        progress=np.array([rows, 1, 0, 0, 0]),
         **_scratch(rows),
     )
 
@@ -148,7 +144,6 @@ def _scratch(rows: int) -> dict[str, NDArray[Any]]:
     return {
         "ready": np.zeros(rows, _ENTRY),
         "unsorted": np.zeros(rows, _ENTRY),
-        "ends": np.zeros(rows),
         "bucket": np.zeros(rows, np.int64),
         "starts": np.zeros(rows + 1, np.int64),
     }
@@ -168,35 +163,25 @@ def advance_chunks(
         chunk = state.progress[1]
         emit_until = min(chunk * chunks.length_s, chunks.end)
         last = emit_until >= chunks.end or state.progress[3] > 0
-        until = np.inf if last else emit_until
+        # Nothing that arrives before this chunk is left.
+        since, until = (chunk - 1) * chunks.length_s, np.inf if last else emit_until
         while state.progress[2] < len(order):
             operator = order[state.progress[2]]
             own = world.operators[operator]
-            if (
-                own.source
-                and state.progress[3] == 0
-                and not emit(world, state, own, operator, emit_until)
-            ):
+            emits = own.source and state.progress[3] == 0
+            if emits and not emit(world, state, own, operator, emit_until):
                 return FULL
             most = 0
             for output in range(own.first_output, own.last_output):
                 stream = world.streams[output]
                 most += int(np.ceil(stream.selectivity)) * stream.copies
-            count = _take_ready(state, operator, until)
+            count = _take_ready(state, operator, since, until)
             if state.progress[0] < count * most:
                 for i in range(count):
-                    _append(state, operator, state.unsorted[i].number)
+                    _append(state, operator, state.unsorted[i].number, state.unsorted[i].time)
                 return FULL
             _sort(state, count)
-            if world.shared or world.transfers:
-                serve_carefully(world, tally, state, operator, count)
-            else:
-                serve(world, tally, state, operator, count)
-            for output in range(own.first_output, own.last_output):
-                send(world, tally, state, output, count)
-            for i in range(count):
-                state.unused[state.progress[0]] = state.ready[i].number
-                state.progress[0] += 1
+            handle(world, tally, state, operator, count)
             state.progress[2] += 1
         if last:
             return DONE
@@ -213,15 +198,20 @@ def _new(state: State) -> int:
 
 
 @part
-def _append(state: State, operator: int, number: int) -> None:
-    """The tuple is the last on the operator's list."""
+def _append(state: State, operator: int, number: int, time: float) -> None:
+    """The tuple, which arrives at `time`, is the last on the operator's list."""
     own = state.lists[operator]
+    state.tuples[number].time = time
     state.tuples[number].next = -1
     if own.head < 0:
         own.head = number
+        own.count = 0
+        own.latest = time
     else:
         state.tuples[own.tail].next = number
     own.tail = number
+    own.count += 1
+    own.latest = max(own.latest, time)
 
 
 @kernel
@@ -234,9 +224,8 @@ def emit(world: World, state: State, own: Row, operator: int, until: float) -> b
                 return False
             clock = state.clocks[thread]
             number = _new(state)
-            _append(state, operator, number)
+            _append(state, operator, number, clock.next)
             new = state.tuples[number]
-            new.time = clock.next
             new.root = clock.next
             new.order = outside_order(clock.emitted, thread - own.first, own.last - own.first)
             new.thread = thread
@@ -246,54 +235,54 @@ def emit(world: World, state: State, own: Row, operator: int, until: float) -> b
 
 
 @kernel
-def _take_ready(state: State, operator: int, until: float) -> int:
-    """What arrives before `until` from the operator's list into `unsorted`; tells how many."""
-    number = state.lists[operator].head
-    state.lists[operator].head = -1
+def _take_ready(state: State, operator: int, since: float, until: float) -> int:
+    """What arrives from `since` to `until` from the operator's list into `unsorted`, with its
+    bucket: as many buckets as tuples, evenly over that time. Tells how many tuples.
+    """
+    own = state.lists[operator]
+    number = own.head
+    buckets = own.count if number >= 0 else 0
+    state.progress[4] = buckets
+    if buckets == 0:
+        return 0
+    latest = min(until, own.latest)
+    scale = 0.0 if latest <= since else (buckets - 0.5) / (latest - since)
+    state.starts[: buckets + 1] = 0
+    own.head = -1
     count = 0
     while number >= 0:
         waiting = state.tuples[number]
         following = waiting.next
         if waiting.time < until:
+            bucket = int((waiting.time - since) * scale)
             state.unsorted[count].time = waiting.time
             state.unsorted[count].number = number
+            state.bucket[count] = bucket
+            state.starts[bucket + 1] += 1
             count += 1
         else:
-            _append(state, operator, number)
+            _append(state, operator, number, waiting.time)
         number = following
     return count
 
 
 @kernel
 def _sort(state: State, count: int) -> None:
-    """From `unsorted` to `ready`, by (time, order).
-
-    A bucket sort: as many buckets as tuples, evenly over the time between the first and the last
-    arrival; then each bucket by itself. Linear in the mean.
-    """
-    entries, ready, starts, bucket = state.unsorted, state.ready, state.starts, state.bucket
-    earliest, latest, rising = np.inf, -np.inf, 0
-    for i in range(count):
-        time = entries[i].time
-        rising += time > latest
-        earliest = min(earliest, time)
-        latest = max(latest, time)
-    if rising == count:
-        for i in range(count):
-            ready[i] = entries[i]
-        return
-    scale = 0.0 if latest <= earliest else (count - 0.5) / (latest - earliest)
-    starts[: count + 1] = 0
-    for i in range(count):
-        bucket[i] = int((entries[i].time - earliest) * scale)
-        starts[bucket[i] + 1] += 1
-    for b in range(count):
+    """From `unsorted` to `ready`, by (time, order): a bucket sort, linear in the mean."""
+    ready, starts, buckets = state.ready, state.starts, state.progress[4]
+    fullest = 0
+    for b in range(buckets):
+        fullest = max(fullest, starts[b + 1])
         starts[b + 1] += starts[b]
     for i in range(count):
-        ready[starts[bucket[i]]] = entries[i]
-        starts[bucket[i]] += 1
+        place = starts[state.bucket[i]]
+        starts[state.bucket[i]] = place + 1
+        ready[place] = state.unsorted[i]
+    if fullest <= FEW:
+        _sort_nearly(state, 0, count)
+        return
     begin = 0
-    for b in range(count):
+    for b in range(buckets):
         if starts[b] - begin > 1:
             _sort_bucket(state, begin, starts[b])
         begin = starts[b]
@@ -307,18 +296,24 @@ def _later(state: State, one: Row, other: Row) -> bool:
 
 
 @part
-def _sort_bucket(state: State, begin: int, end: int) -> None:
-    """By (time, order): stretches of FEW by insertion, then merged two by two."""
+def _sort_nearly(state: State, begin: int, end: int) -> None:
+    """By insertion, for what is nearly in order, or for a few."""
     ready, moved = state.ready, state.unsorted[0]
+    for i in range(begin + 1, end):
+        if _later(state, ready[i - 1], ready[i]):
+            moved.time, moved.number = ready[i].time, ready[i].number
+            at = i
+            while at > begin and _later(state, ready[at - 1], moved):
+                ready[at] = ready[at - 1]
+                at -= 1
+            ready[at] = moved
+
+
+@kernel
+def _sort_bucket(state: State, begin: int, end: int) -> None:
+    """Stretches of FEW by insertion, then merged two by two."""
     for first in range(begin, end, FEW):
-        for i in range(first + 1, min(first + FEW, end)):
-            if _later(state, ready[i - 1], ready[i]):
-                moved.time, moved.number = ready[i].time, ready[i].number
-                at = i
-                while at > first and _later(state, ready[at - 1], moved):
-                    ready[at] = ready[at - 1]
-                    at -= 1
-                ready[at] = moved
+        _sort_nearly(state, first, min(first + FEW, end))
     length = FEW
     while length < end - begin:
         for first in range(begin, end - length, 2 * length):
@@ -344,56 +339,38 @@ def _merge(state: State, first: int, middle: int, end: int) -> None:
 
 
 @kernel
-def serve(world: World, tally: Tally, state: State, operator: int, count: int) -> None:
-    """Every thread's queue: when each tuple's handling ends, and its number at its thread."""
+def handle(world: World, tally: Tally, state: State, operator: int, count: int) -> None:
+    """The recursion for every tuple that is ready, and what it sends on."""
     own = world.operators[operator]
     samples = world.samples[own.first_sample : own.last_sample]
     for i in range(count):
-        taken = state.tuples[state.ready[i].number]
-        server, thread = state.threads[taken.thread], world.threads[taken.thread]
-        seconds = thread.service_s
-        if seconds > 0:
-            seconds *= service_factor(own.variation, own.shape, samples, thread.key, server.handled)
-        state.ends[i] = _handle(tally, operator, own, taken, server, seconds)
-
-
-@kernel
-def serve_carefully(world: World, tally: Tally, state: State, operator: int, count: int) -> None:
-    """As `serve`, where threads share a queue or sending and receiving take their time."""
-    own = world.operators[operator]
-    samples = world.samples[own.first_sample : own.last_sample]
-    for i in range(count):
-        taken = state.tuples[state.ready[i].number]
+        number = state.ready[i].number
+        taken = state.tuples[number]
         if world.shared:
             taken.thread = _longest_free(state.threads, own.first, own.last)
-        server, thread = state.threads[taken.thread], world.threads[taken.thread]
-        seconds = thread.service_s
+        thread = taken.thread
+        server, handled = state.threads[thread], state.threads[thread].handled
+        seconds = world.threads[thread].service_s
         if seconds > 0:
-            seconds *= service_factor(own.variation, own.shape, samples, thread.key, server.handled)
+            key = world.threads[thread].key
+            seconds *= service_factor(own.variation, own.shape, samples, key, handled)
         if world.transfers:
             sender = (taken.order >> SENDER_SHIFT) - 1
-            seconds += transfer_seconds(
-                world, state.planned, sender, taken.thread, server.handled, taken.key
-            )
-            _plan_ahead(world, state.planned, taken.thread, server.handled)
-        state.ends[i] = _handle(tally, operator, own, taken, server, seconds)
+            seconds += transfer_seconds(world, state.sent, sender, thread, handled, taken.key)
+        start = max(taken.time, server.free)
+        end = start + seconds
+        server.free = end
+        server.handled = handled + 1
+        root = taken.root
+        record_visit(tally, operator, own, thread, handled, root, taken.time, start, end)
+        key = passed_on(world, thread, handled, taken.key)
+        state.unused[state.progress[0]] = number
+        state.progress[0] += 1
+        for output in range(own.first_output, own.last_output):
+            _send(world, tally, state, world.streams[output], thread, handled, root, key, end)
 
 
 @part
-def _handle(
-    tally: Tally, operator: int, own: Row, taken: Row, server: Row, seconds: float
-) -> float:
-    """The recursion, for one tuple."""
-    start = max(taken.time, server.free)
-    end = start + seconds
-    server.free = end
-    taken.next = server.handled
-    server.handled += 1
-    record_visit(tally, operator, own, taken.thread, taken.next, taken.root, taken.time, start, end)
-    return end
-
-
-@kernel
 def _longest_free(threads: Table, first: int, last: int) -> int:
     """The thread that is, or will be, free first; of several the first."""
     best = first
@@ -403,43 +380,37 @@ def _longest_free(threads: Table, first: int, last: int) -> int:
     return best
 
 
-@kernel
-def _plan_ahead(world: World, planned: Integers, thread: int, handled: int) -> None:
-    own = world.threads[thread]
-    operator = world.operators[own.operator]
-    for entry in range(operator.first_output, operator.last_output):
-        stream = world.streams[entry]
-        planned[stream.counter + own.place] += caused(
-            stream, own, handled, world.random_selectivity
-        )
-
-
-@kernel
-def send(world: World, tally: Tally, state: State, output: int, count: int) -> None:
-    """What the handled tuples put on the stream, onto the receiving operator's list."""
-    stream = world.streams[output]
-    for i in range(count):
-        taken, end = state.tuples[state.ready[i].number], state.ends[i]
-        sender = world.threads[taken.thread]
-        key = passed_on(world, taken.thread, taken.next, taken.key)
-        counter = stream.counter + sender.place
-        for _ in range(caused(stream, sender, taken.next, world.random_selectivity)):
-            sent = state.sent[counter]
-            state.sent[counter] = sent + 1
-            for copy in range(stream.copies):
-                goes_to = receiver(world, stream, sender, sent, copy, key)
-                thread = world.threads[goes_to]
-                far = distance(sender, thread)
-                leaves = end
-                if world.round_steps > 0:
-                    leaves = leaving(world, stream.stage, sender, thread, end)
-                number = _new(state)
-                _append(state, stream.target, number)
-                new = state.tuples[number]
-                new.time = leaves + world.delays_s[far]
-                new.root = taken.root
-                new.order = ((taken.thread + 1) << SENDER_SHIFT) + sent
-                new.thread = goes_to
-                new.key = key
-                record_sent(tally, stream, sender.place, goes_to, taken.root, far)
-                record_travel(tally, stream.target, taken.root, new.time - end)
+@part
+def _send(
+    world: World,
+    tally: Tally,
+    state: State,
+    stream: Row,
+    thread: int,
+    handled: int,
+    root: float,
+    key: int,
+    end: float,
+) -> None:
+    """What a handled tuple puts on the stream, onto the receiving operator's list."""
+    sender = world.threads[thread]
+    counter = stream.counter + sender.place
+    for _ in range(caused(stream, sender, handled, world.random_selectivity)):
+        sent = state.sent[counter]
+        state.sent[counter] = sent + 1
+        for copy in range(stream.copies):
+            goes_to = receiver(world, stream, sender, sent, copy, key)
+            far = distance(sender, world.threads[goes_to])
+            leaves = end
+            if world.round_steps > 0:
+                leaves = leaving(world, stream.stage, sender, world.threads[goes_to], end)
+            number = _new(state)
+            arrives = leaves + world.delays_s[far]
+            _append(state, stream.target, number, arrives)
+            new = state.tuples[number]
+            new.root = root
+            new.order = ((thread + 1) << SENDER_SHIFT) + sent
+            new.thread = goes_to
+            new.key = key
+            record_sent(tally, stream, sender.place, goes_to, root, far)
+            record_travel(tally, stream.target, root, arrives - end)

@@ -183,7 +183,7 @@ def record_travel(tally: Tally, operator: int, root: float, seconds: float) -> N
             tally.operators[operator].network += seconds
 
 
-@kernel
+@part
 def _sketch(sketch: NDArray[np.int64], largest: NDArray[np.float64], seconds: float) -> None:
     bucket = 0
     if seconds > SHORTEST_S:
@@ -194,7 +194,7 @@ def _sketch(sketch: NDArray[np.int64], largest: NDArray[np.float64], seconds: fl
         largest[0] = seconds
 
 
-@kernel
+@part
 def _record_waiting(cells: Table, per_window: float, arrival: float, start: float) -> None:
     """The wait's part of each window it touches, in constant time."""
     first = min(int(arrival * per_window), len(cells) - 1)

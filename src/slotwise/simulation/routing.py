@@ -47,7 +47,8 @@ def caused(stream: Row, sender: Row, handled: int, random_selectivity: bool) -> 
 def receiver(world: World, stream: Row, sender: Row, sent: int, copy: int, key: int) -> int:
     """The thread that gets copy `copy` of the sender's `sent`-th tuple on the stream."""
     if stream.kind == ROUND_ROBIN:
-        return int(stream.first + (sender.place + sent) % stream.width)
+        turn = np.uint64(sender.place + sent) % np.uint64(stream.width)
+        return int(stream.first + np.int64(turn))
     if stream.kind == GLOBAL:
         return int(stream.first)
     if stream.kind == ALL:
@@ -88,7 +89,7 @@ def distance(sender: Row, thread: Row) -> int:
     return 2 if sender.rack == thread.rack else 3
 
 
-@kernel
+@part
 def leaving(world: World, stage: int, sender: Row, thread: Row, now: float) -> float:
     """When a tuple that is ready at `now` may be sent: paper 4's steps, Algorithm 3."""
     if sender.node == thread.node:
