@@ -237,7 +237,7 @@ def _against(
 
 
 def _two_charts(
-    name: str, title: str, x_label: str, points: Mapping[float, Results]
+    name: str, title: str, x_label: str, points: Mapping[float, Results], log_y: bool = False
 ) -> tuple[Chart, Chart]:
     x = tuple(float(point) for point in points)
 
@@ -248,7 +248,14 @@ def _two_charts(
         )
 
     return (
-        Chart(f"{name}-latency", f"{title}: latency", x_label, "ms", lines("latency_ms")),
+        Chart(
+            f"{name}-latency",
+            f"{title}: latency",
+            x_label,
+            "ms",
+            lines("latency_ms"),
+            log_y=log_y,
+        ),
         Chart(
             f"{name}-traffic",
             f"{title}: traffic between nodes",
@@ -269,7 +276,7 @@ def _stage_charts(by_stages: Mapping[tuple[int, int], Results]) -> tuple[Chart, 
 
 
 def _alpha_charts(by_alpha: Mapping[float, Results]) -> tuple[Chart, ...]:
-    return _two_charts("alpha", "Chain of 5 stages", "α", by_alpha)
+    return _two_charts("alpha", "Chain of 5 stages", "α", by_alpha, log_y=True)
 
 
 def _timeline_chart(name: str, seen: Mapping[str, Observation]) -> Chart:
@@ -324,9 +331,9 @@ _OFFLINE = (
     "every thread finds a place beside one that feeds it."
 )
 _ALPHA = (
-    "In Storm one thread per worker sends all its tuples, and becomes the bottleneck of large "
-    "workers. Our simulator has none: sending costs time only where it is told so. What limits "
-    "large workers here is their one core."
+    "As in the paper, large workers have less traffic and more latency, but for another reason: in "
+    "Storm one thread per worker sends all its tuples and becomes the bottleneck; ours has no such "
+    "thread, but a slot has one core, and with too many busy threads that is overloaded."
 )
 
 

@@ -148,9 +148,9 @@ def picture(chart: Chart) -> bytes:
         axes.axhline(height, color="#999999", linestyle=":", linewidth=1)
         axes.annotate(
             name,
-            (0.995, height),
+            (0.005, height),
             xycoords=("axes fraction", "data"),
-            ha="right",
+            ha="left",
             va="bottom",
             fontsize=8,
             color="#666666",
@@ -206,21 +206,24 @@ def _draw_bars(axes: Axes, chart: Chart) -> None:
 
 
 def _set_scales(axes: Axes, chart: Chart) -> None:
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+    plain = FuncFormatter(lambda value, _: f"{value:,g}")
+    axes.yaxis.set_major_formatter(plain)
+    if chart.kind != "bars":
+        axes.xaxis.set_major_formatter(plain)
     if chart.log_x:
         axes.set_xscale("log")
     if chart.log_y:
         axes.set_yscale("log")
+        few_decades = _highest(chart.lines) < 300 * _lowest(chart.lines)
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few_decades else (1,)))
     elif chart.from_zero:
         axes.set_ylim(bottom=0)
-    plain = FuncFormatter(lambda value, _: f"{value:,g}")
-    if chart.kind != "bars":
-        axes.xaxis.set_major_formatter(plain)
-    axes.yaxis.set_major_formatter(plain)
-    if chart.log_y and _highest(chart.lines) < 10 * _lowest(chart.lines):
-        # Less than a decade has one labelled tick or none.
-        axes.yaxis.set_minor_formatter(plain)
+    for axis, is_log in ((axes.xaxis, chart.log_x), (axes.yaxis, chart.log_y)):
+        if is_log:
+            axis.set_major_formatter(plain)
+            axis.set_minor_formatter(NullFormatter())
 
 
 def _values(lines: Sequence[Line]) -> list[float]:
