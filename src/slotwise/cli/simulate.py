@@ -234,8 +234,8 @@ def _simulate(
     from slotwise.simulation.observe import observed
     from slotwise.simulation.run import run
 
-    predicted = slotwise.predict(plan, rate)
     seen = observed(run(plan, rate, options))
+    predicted = slotwise.predict(plan, rate)
     missed = judged.missed_goals(seen)
     text = json_text(_told(plan, predicted, seen, missed)) if json or output else ""
     if output:

@@ -33,16 +33,10 @@ def _headline(plan: Plan, seen: Observation) -> Text:
     return Text.assemble(
         (plan.pipeline.topology.name, "bold"),
         f" at {rate(seen.input_rate)} tuples/s, by {plan.allocation.algorithm} + "
-        f"{plan.placement.algorithm}, {counted(plan.slots, 'slot')} on "
+        f"{plan.placement.algorithm}\n{counted(plan.slots, 'slot')} on "
         f"{counted(plan.machines, 'machine')}: ",
-        _verdict(seen),
+        Text("stable", "green") if seen.stable else Text("unstable", "red"),
     )
-
-
-def _verdict(seen: Observation) -> Text:
-    if seen.stable:
-        return Text("stable", "green")
-    return Text("unstable", "red")
 
 
 def _figures(predicted: Observation, seen: Observation) -> Table:

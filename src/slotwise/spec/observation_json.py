@@ -19,8 +19,12 @@ def observation_data(observation: Observation) -> dict[str, Any]:
     return {
         field.name: _plain(value)
         for field in dataclasses.fields(observation)
-        if (value := getattr(observation, field.name)) not in (None, ())
+        if not _left_out(value := getattr(observation, field.name))
     }
+
+
+def _left_out(value: Any) -> bool:
+    return value is None or (isinstance(value, tuple) and not value)
 
 
 def _plain(value: Any) -> Any:
