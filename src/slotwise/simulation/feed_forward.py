@@ -52,9 +52,8 @@ _TUPLE = np.dtype(
         ("time", "f8"),  # when it reaches its thread
         ("root", "f8"),
         ("order", "i8"),  # (sender + 1, number), for ties in time
-        ("thread", "i8"),
-        ("key", "i8"),
-        ("next", "i8"),  # on its way to the same operator
+        ("thread", "i4"),
+        ("next", "i4"),  # on its way to the same operator
     ]
 )
 _LIST = np.dtype([("head", "i8"), ("tail", "i8"), ("count", "i8"), ("latest", "f8")])
@@ -67,6 +66,8 @@ class State(NamedTuple):
 
     tuples: Table
     """Tuples on their way, in a list per operator."""
+    keys: Integers
+    """Of each of `tuples`; empty: no stream looks at them."""
     unused: Integers
     """A stack of free rows of `tuples`; how many is in `progress[0]`."""
     lists: Table
@@ -114,6 +115,7 @@ def _state(world: World, rows: int) -> State:
     lists["head"] = -1
     return State(
         tuples=np.zeros(rows, _TUPLE),
+        keys=np.zeros(rows if len(world.key_shares) else 0, np.int64),
         unused=np.arange(rows - 1, -1, -1),
         lists=lists,
         clocks=clocks_at(world.sources, world.threads["key"], 0.0),
@@ -129,12 +131,15 @@ def _grown(state: State) -> State:
     had, free = len(state.tuples), int(state.progress[0])
     tuples = np.zeros(2 * had, _TUPLE)
     tuples[:had] = state.tuples
+    keys = np.zeros(2 * len(state.keys), np.int64)
+    keys[: len(state.keys)] = state.keys
     unused = np.zeros(2 * had, np.int64)
     unused[:had] = np.arange(2 * had - 1, had - 1, -1)
     unused[had : had + free] = state.unused[:free]
     state.progress[0] = had + free
     return state._replace(
         tuples=tuples,
+        keys=keys,
         unused=unused,
         **_scratch(2 * had),
     )
@@ -229,7 +234,8 @@ def emit(world: World, state: State, own: Row, operator: int, until: float) -> b
             new.root = clock.next
             new.order = outside_order(clock.emitted, thread - own.first, own.last - own.first)
             new.thread = thread
-            new.key = first_key(world.key_shares, key, clock.emitted)
+            if len(state.keys):
+                state.keys[number] = first_key(world.key_shares, key, clock.emitted)
             advance(world.sources, state.clocks, key, thread)
     return True
 
@@ -352,18 +358,22 @@ def handle(world: World, tally: Tally, state: State, operator: int, count: int) 
         server, handled = state.threads[thread], state.threads[thread].handled
         seconds = world.threads[thread].service_s
         if seconds > 0:
-            key = world.threads[thread].key
-            seconds *= service_factor(own.variation, own.shape, samples, key, handled)
+            seconds *= service_factor(
+                own.variation, own.shape, samples, world.threads[thread].key, handled
+            )
         if world.transfers:
             sender = (taken.order >> SENDER_SHIFT) - 1
-            seconds += transfer_seconds(world, state.sent, sender, thread, handled, taken.key)
+            key = state.keys[number] if len(state.keys) else 0
+            seconds += transfer_seconds(world, state.sent, sender, thread, handled, key)
         start = max(taken.time, server.free)
         end = start + seconds
         server.free = end
         server.handled = handled + 1
         root = taken.root
         record_visit(tally, operator, own, thread, handled, root, taken.time, start, end)
-        key = passed_on(world, thread, handled, taken.key)
+        key = 0
+        if len(state.keys):
+            key = passed_on(world, thread, handled, state.keys[number])
         state.unused[state.progress[0]] = number
         state.progress[0] += 1
         for output in range(own.first_output, own.last_output):
@@ -411,6 +421,7 @@ def _send(
             new.root = root
             new.order = ((thread + 1) << SENDER_SHIFT) + sent
             new.thread = goes_to
-            new.key = key
+            if len(state.keys):
+                state.keys[number] = key
             record_sent(tally, stream, sender.place, goes_to, root, far)
             record_travel(tally, stream.target, root, arrives - end)

@@ -154,7 +154,8 @@ def record_visit(
         window.sink_latency += end - root
         if root >= tally.warm_up:
             _sketch(tally.sketch, tally.largest, end - root)
-    if start > arrival and arrival < tally.end:
+    # Also where it did not wait: which of them do is hard to foresee for a processor.
+    if arrival < tally.end:
         _record_waiting(tally.cells[operator], tally.per_window, arrival, min(start, tally.end))
     if end < tally.end:
         tally.cells[operator, min(int(end * tally.per_window), last)].completed += 1
