@@ -7,7 +7,6 @@ share (8), service times that are not exponential, and the time of a decision (T
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,32 +14,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 import slotwise
-from slotwise.allocators.drs import Drs, share_out
+from slotwise.allocators.drs import share_out
 from slotwise.model import (
-    Allocation,
     NetworkDelays,
     Observation,
-    Pipeline,
     Plan,
-    Refusal,
-    ServiceRate,
 )
 from slotwise.placers.round_robin import RoundRobin
 from slotwise.predictors import predict
 from slotwise.rates import arrival_rates
 from slotwise.simulation import PlanChange, Routing, simulate
+from slotwise.studies.divisions import (
+    PROCESSORS,
+    Application,
+    Division,
+    Fitted,
+    division_name,
+    fewest_machines,
+    with_bursts,
+)
 from slotwise.studies.given import given_threads, placed
 from slotwise.studies.paper import Paper, paper
 from slotwise.studies.study import FULL, Chart, Comparison, Effort, Line, Study, Table
 from slotwise.workloads.drs import (
-    RESERVED,
-    SLOTS_PER_NODE,
     VIDEO_RATE,
     synthetic_chain,
     video_logo_detection,
 )
 
-PROCESSORS = 22
 MINUTES, CHANGE_MINUTE = 27, 13
 MOVE_PAUSE_S, NEW_MACHINE_PAUSE_S, STORM_PAUSE_S = 3.0, 20.0, 90.0
 BUSY = 0.5
@@ -54,49 +55,6 @@ NETWORK = "Synthetic chain: what the network adds"
 SERVICE = "VLD at 7:7:1: service times that are not exponential"
 MACHINES = "Machines for a latency bound (VLD)"
 DECISION = "Time of a decision"
-
-Division = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Application:
-    """A pipeline, its operators in the order the paper writes divisions, and the divisions that
-    its text names.
-    """
-
-    name: str
-    pipeline: Pipeline
-    rate: float
-    operators: tuple[str, str, str]
-    named: tuple[Division, ...]
-
-    def plan(self, division: Division) -> Plan:
-        threads = dict(zip(self.operators, division, strict=True))
-        allocation = given_threads(self.pipeline, self.rate, threads)
-        return placed(self.pipeline, allocation, RoundRobin())
-
-    def recommended(self, processors: int) -> Division:
-        found = Drs(processors=processors).allocate(
-            self.pipeline.topology, self.pipeline.profiles, self.rate
-        )
-        assert isinstance(found, Allocation)
-        threads = {entry.operator: entry.threads for entry in found}
-        return tuple(threads[name] for name in self.operators)
-
-    def six(self) -> tuple[Division, ...]:
-        """The recommended division, those the paper names, and the nearest others."""
-        best = self.recommended(PROCESSORS)
-        steps = [s for s in itertools.product(range(-2, 3), repeat=3) if sum(s) == 0 and any(s)]
-        near = sorted(steps, key=lambda step: (sum(map(abs, step)), step))
-        others = [tuple(b + s for b, s in zip(best, step, strict=True)) for step in near]
-        usable = [each for each in (best, *self.named, *others) if self._keeps_up(each)]
-        return tuple(sorted(tuple(dict.fromkeys(usable))[:6]))
-
-    def _keeps_up(self, division: Division) -> bool:
-        if min(division) < 1:
-            return False
-        predicted = self.plan(division).predicted
-        return predicted is not None and not predicted.fully_busy
 
 
 @dataclass(frozen=True)
@@ -135,7 +93,7 @@ def study(effort: Effort = FULL) -> Study:
     service = _service_table(effort)
     decision = _decision_table(vld, effort)
     machines = [
-        _machines(vld, bound_ms, started)
+        fewest_machines(vld, bound_ms, started)
         for bound_ms, started in ((_told("bound-a"), 17), (_told("bound-b"), 22))
     ]
     changing = [_changing(vld, each, effort) for each in machines]
@@ -181,10 +139,6 @@ def _told(key: str) -> float:
     return paper("drs")[key].low
 
 
-def _name(division: Division) -> str:
-    return ":".join(map(str, division))
-
-
 def _point(app: Application, division: Division, effort: Effort) -> Point:
     plan = app.plan(division)
     assert plan.predicted is not None
@@ -197,35 +151,10 @@ def _point(app: Application, division: Division, effort: Effort) -> Point:
         division,
         plan.predicted.latency_ms - plan.predicted.network_ms,
         plan.predicted.latency_ms,
-        predict(_with_bursts(plan)).latency_ms,
+        predict(with_bursts(plan)).latency_ms,
         seen(ONE_QUEUE),
         seen(OWN_QUEUES),
     )
-
-
-def _with_bursts(plan: Plan) -> Plan:
-    """The same plan with profiles that tell how bursty arrivals are.
-
-    A stream with selectivity 3 puts three tuples at once into a queue, `all` grouping one for each
-    thread: bursts of size b vary b times as much as single tuples. Several streams mix by rate.
-    """
-    topology, threads = plan.pipeline.topology, plan.placement.threads
-    rates = arrival_rates(topology, plan.rate, threads)
-    by_operator = dict(plan.pipeline.profiles.by_operator)
-    for position, operator in enumerate(topology.operators):
-        profile = by_operator[operator.name]
-        if not isinstance(profile, ServiceRate):
-            continue
-        weights = [float(rates.streams[stream]) for stream in topology.inputs[position]]
-        sizes = [
-            max(1.0, topology.streams[stream].selectivity)
-            * (threads[position] if topology.streams[stream].grouping.kind == "all" else 1)
-            for stream in topology.inputs[position]
-        ]
-        variation = float(np.average(sizes, weights=weights))
-        by_operator[operator.name] = replace(profile, arrival_scv=variation)
-    profiles = replace(plan.pipeline.profiles, by_operator=by_operator)
-    return replace(plan, pipeline=replace(plan.pipeline, profiles=profiles))
 
 
 def _best(points: Sequence[Point]) -> Division:
@@ -273,7 +202,7 @@ def _six_table(six: Mapping[str, Sequence[Point]]) -> Table:
         ),
         tuple(
             (
-                *(name, _name(point.division), point.estimated_ms, point.with_network_ms),
+                *(name, division_name(point.division), point.estimated_ms, point.with_network_ms),
                 point.with_bursts_ms,
                 *(point.one_queue.latency_ms, point.one_queue.latency_margin_ms),
                 point.own_queues.latency_ms,
@@ -285,7 +214,7 @@ def _six_table(six: Mapping[str, Sequence[Point]]) -> Table:
 
 
 def _estimate_chart(name: str, points: Sequence[Point]) -> Chart:
-    x = tuple(_name(point.division) for point in points)
+    x = tuple(division_name(point.division) for point in points)
     return Chart(
         f"estimates-{name.lower()}",
         f"{name}: estimated and simulated sojourn time of six divisions",
@@ -417,7 +346,7 @@ def _minutes(
     app: Application, first: Division, then: Division, pause_s: float, effort: Effort
 ) -> Line:
     before, after = app.plan(first), app.plan(then)
-    return Line(_name(first), *_series(before, after, app.rate, pause_s, effort))
+    return Line(division_name(first), *_series(before, after, app.rate, pause_s, effort))
 
 
 def _series(
@@ -456,56 +385,6 @@ def _over_minutes(
     )
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """Machines before and after DRS looks at a latency bound."""
-
-    bound_ms: float
-    started: int
-    """Processors at the beginning."""
-    processors: int
-    before: Division
-    after: Division
-    before_ms: float
-    after_ms: float
-
-
-def _processors(machines: int) -> int:
-    return SLOTS_PER_NODE * machines - RESERVED
-
-
-def _machines(app: Application, bound_ms: float, started: int) -> Fitted:
-    """The fewest machines whose processors, divided best, keep the bound."""
-    fewest = next(
-        machines
-        for machines in itertools.count(1)
-        if (estimate := _estimate(app, _processors(machines))) is not None and estimate <= bound_ms
-    )
-    processors = _processors(fewest)
-    before_ms, after_ms = _estimate(app, started), _estimate(app, processors)
-    assert before_ms is not None
-    assert after_ms is not None
-    return Fitted(
-        bound_ms,
-        started,
-        processors,
-        app.recommended(started),
-        app.recommended(processors),
-        before_ms,
-        after_ms,
-    )
-
-
-def _estimate(app: Application, processors: int) -> float | None:
-    """The model's E[T] for the best division; None if there is none that keeps up."""
-    rates = arrival_rates(app.pipeline.topology, app.rate)
-    index = app.pipeline.topology.index
-    service = [app.pipeline.profiles.service(name).rate for name in app.operators]
-    arriving = rates.operators[[index[name] for name in app.operators]]
-    found = share_out(arriving, np.array(service), np.ones(3), rates.external, processors)
-    return None if isinstance(found, Refusal) else found[1]
-
-
 def _machines_table(found: Sequence[Fitted]) -> Table:
     return Table(
         MACHINES,
@@ -515,8 +394,8 @@ def _machines_table(found: Sequence[Fitted]) -> Table:
         ),
         tuple(
             (
-                *(each.bound_ms, each.started, _name(each.before), each.before_ms),
-                *(each.processors, _name(each.after), each.after_ms),
+                *(each.bound_ms, each.started, division_name(each.before), each.before_ms),
+                *(each.processors, division_name(each.after), each.after_ms),
             )
             for each in found
         ),
