@@ -481,7 +481,7 @@ def _remarks(
 ) -> tuple[str, ...]:
     points = [point for each in six.values() for point in each]
     errors = {name: _errors(each) for name, each in six.items()}
-    stuck = sum(not point.own_queues.stable for point in points)
+    busiest = max(t.utilisation for point in points for t in point.own_queues.threads)
     own = [p.own_queues.latency_ms / p.estimated_ms for p in points]
     shortfall = _numbers(network, "simulated/estimated")
     added = _numbers(network, "simulated/estimated, network added")
@@ -499,7 +499,7 @@ def _remarks(
         "Poisson process. The paper explains its own shortfall by the network alone.",
         f"With a queue per thread, as engines have, the sojourn time is {min(own):.2f} to "
         f"{max(own):.2f} times the estimate: tuples wait at one thread while another is idle, and "
-        f"at {stuck} of {len(points)} points keys fall so unevenly that a thread cannot keep up. "
+        f"keys fall unevenly: the busiest thread is asked for {busiest:.2f} times what it can do. "
         "The paper saw only a slight difference though its tuples were hashed to processors; its "
         "queues must have been short.",
         f"Figure 8: without the network the estimate falls short by {shortfall[0]:.1f} times for "
