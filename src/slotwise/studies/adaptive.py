@@ -365,8 +365,8 @@ def _remarks(
         "of the chain; the paper's figures show this order throughout.",
         f"The online scheduler saves {_mean([_less_traffic(e, 'online') for e in chains]):.0f} % "
         "of the traffic between nodes in the mean over the chain, the offline one "
-        f"{_mean([_less_traffic(e, 'offline') for e in chains]):.0f} %. It buys that by using fewer "
-        f"nodes: {min(e['online'].nodes for e in chains)} to "
+        f"{_mean([_less_traffic(e, 'offline') for e in chains]):.0f} %. The online "
+        f"one buys that by using fewer nodes: {min(e['online'].nodes for e in chains)} to "
         f"{max(e['online'].nodes for e in chains)} in place of the default's "
         f"{max(e['default'].nodes for e in chains)}. At these rates the CPU of our nodes does not "
         "forbid it; the paper's nodes, with fewer cores, may have.",
