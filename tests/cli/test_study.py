@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from slotwise import studies
 from slotwise.cli import DONE, ERROR, USAGE, run
+from tests.studies.quick import quick
 
 
 def test_writes_all_files_and_prints_the_table(
@@ -36,6 +38,7 @@ def test_without_output_the_directory_is_named_after_the_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(studies, "run", lambda name, effort: quick(name))
     assert run(["study", "drs", "--quick"]) == DONE
     assert (tmp_path / "study-drs" / "drs.html").exists()
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from slotwise.studies.model_driven import ACCURACY, BOUGHT, FIXED, WEIGHTS
+from slotwise.studies.model_driven import ACCURACY, BOUGHT, FIXED, STEP, WEIGHTS
 from tests.studies.quick import quick
 
 
@@ -32,8 +32,11 @@ def test_mba_uses_the_same_slots_better_than_lsa() -> None:
         assert worst > best  # type: ignore[operator]
 
 
-def test_weights_gain_where_shuffle_hurts() -> None:
+def test_weights_gain_where_shuffle_hurts_and_cost_no_more_than_a_step_elsewhere() -> None:
+    """A step is what the search for the highest rate can tell apart."""
     rows = quick("model-driven").table(WEIGHTS).rows
-    gains = {(row[0], row[1]): row[-1] for row in rows}
-    assert gains["linear", "mba+r-storm"] > 20  # type: ignore[operator]
-    assert min(gains.values()) > -5  # type: ignore[type-var, operator]
+    rates = {(row[0], row[1]): (row[2], row[3]) for row in rows}
+    shuffled, weighted = rates["linear", "mba+r-storm"]
+    assert weighted > 1.2 * shuffled  # type: ignore[operator]
+    for shuffled, weighted in rates.values():
+        assert weighted >= shuffled - STEP  # type: ignore[operator]

@@ -157,7 +157,7 @@ def _stable(plan: Plan, rate: float, effort: Effort) -> bool:
         plan,
         rate,
         arrivals=Arrivals("constant"),
-        duration_s=effort.pick(900.0, 200.0),
+        duration_s=effort.pick(900.0, 100.0),
         warm_up=0.3,
         seed=effort.seed,
     )
@@ -381,7 +381,7 @@ def _remarks(
         *_above(cases),
         f"On {SLOTS} slots MBA's plans reach {best_mba:.0f}/s in the mean, LSA's {best_lsa:.0f}/s: "
         "as in the paper, MBA uses the same slots better whatever the placer.",
-        f"Routing weights raise the rate of {OWN} by {min(gains):.0f} to {max(gains):.0f} %: "
+        f"Routing weights change the rate of {OWN} by {min(gains):+.0f} to {max(gains):+.0f} %: "
         "the paper named this as future work.",
     )
 
