@@ -7,7 +7,7 @@ before that end, and whatever they handle later arrives later. So its arrivals a
 
     start = max(arrival, end of the tuple before),   end = start + service time.
 
-What it sends is appended to the receiving operators' lists; what arrives after the chunk's end
+What it sends is appended to the receiving operators' inboxes; what arrives after the chunk's end
 waits there for the next one. Memory is what one chunk holds, and what is under way.
 """
 
@@ -52,11 +52,18 @@ _TUPLE = np.dtype(
         ("time", "f8"),  # when it reaches its thread
         ("root", "f8"),
         ("order", "i8"),  # (sender + 1, number), for ties in time
-        ("thread", "i4"),
-        ("next", "i4"),  # on its way to the same operator
+        ("thread", "i8"),
     ]
 )
-_LIST = np.dtype([("head", "i8"), ("tail", "i8"), ("count", "i8"), ("latest", "f8")])
+_INBOX = np.dtype(
+    [
+        ("first", "i8"),  # its first row
+        ("room", "i8"),
+        ("wanted", "i8"),  # the room without which there is no going on
+        ("count", "i8"),
+        ("latest", "f8"),  # time of any of its tuples
+    ]
+)
 _ENTRY = np.dtype([("time", "f8"), ("number", "i8")])
 _THREAD = np.dtype([("free", "f8"), ("handled", "i8")])
 
@@ -65,20 +72,18 @@ class State(NamedTuple):
     """All that changes from chunk to chunk, the tally excepted; and scratch space."""
 
     tuples: Table
-    """Tuples on their way, in a list per operator."""
+    """Tuples on their way, each operator's in its inbox."""
     keys: Integers
     """Of each of `tuples`; empty: no stream looks at them."""
-    unused: Integers
-    """A stack of free rows of `tuples`; how many is in `progress[0]`."""
-    lists: Table
+    inboxes: Table
     clocks: Table
     threads: Table
     """When each is free, and how many tuples it handled."""
     sent: Integers
     """Per stream and sender, tuples sent so far (stream.counter)."""
     progress: Integers
-    """[0] free rows, [1] the chunk, [2] operators done in it, [3] the chunk after which sources
-    stopped (0: they did not), [4] buckets in `starts`."""
+    """[0] the chunk, [1] operators done in it, [2] the chunk after which sources stopped because
+    too much was under way (0: they did not)."""
     ready: Table
     """What one operator handles in one chunk, in order: times, and rows of `tuples`."""
     unsorted: Table
@@ -94,54 +99,45 @@ class Chunks(NamedTuple):
 
 
 def run(
-    world: World, tally: Tally, order: tuple[int, ...], visits_per_s: float, most_under_way: int
+    world: World,
+    tally: Tally,
+    order: tuple[int, ...],
+    rates: NDArray[np.float64],
+    most_under_way: int,
 ) -> float:
     """Fills `tally`; tells when the sources stopped, early if too many tuples were under way.
 
-    `order` is the operators' topological order, `visits_per_s` of all operators together.
+    `order` is the operators' topological order, `rates` the tuples/s that reach each in the mean.
     """
     in_chunk = min(CHUNK_VISITS * len(order), MOST_CHUNK_VISITS)
-    chunks = Chunks(in_chunk / visits_per_s, tally.end)
-    state = _state(world, 3 * in_chunk + 1024)
+    chunks = Chunks(in_chunk / float(rates.sum()), tally.end)
+    state = _state(world, _rooms(rates * chunks.length_s))
     positions = np.array(order, dtype=np.int64)
     while advance_chunks(world, tally, state, positions, chunks, most_under_way) == FULL:
         state = _grown(state)
-    stopped = int(state.progress[3])
+    stopped = int(state.progress[2])
     return min(stopped * chunks.length_s, tally.end) if stopped else tally.end
 
 
-def _state(world: World, rows: int) -> State:
-    lists = np.zeros(len(world.operators), _LIST)
-    lists["head"] = -1
+def _rooms(expected: NDArray[np.float64]) -> Integers:
+    """Rows per operator; the chance that a chunk of Poisson arrivals needs more is small."""
+    return np.ceil(1.2 * expected + 6 * np.sqrt(expected) + 16).astype(np.int64)
+
+
+def _state(world: World, rooms: Integers) -> State:
+    inboxes = np.zeros(len(world.operators), _INBOX)
+    inboxes["room"] = rooms
+    inboxes["first"] = np.cumsum(rooms) - rooms
+    keyed = len(world.key_shares) > 0
     return State(
-        tuples=np.zeros(rows, _TUPLE),
-        keys=np.zeros(rows if len(world.key_shares) else 0, np.int64),
-        unused=np.arange(rows - 1, -1, -1),
-        lists=lists,
+        tuples=np.zeros(rooms.sum(), _TUPLE),
+        keys=np.zeros(rooms.sum() if keyed else 0, np.int64),
+        inboxes=inboxes,
         clocks=clocks_at(world.sources, world.threads["key"], 0.0),
         threads=np.zeros(len(world.threads), _THREAD),
         sent=np.zeros(counters(world), np.int64),
-        progress=np.array([rows, 1, 0, 0, 0]),
-        **_scratch(rows),
-    )
-
-
-def _grown(state: State) -> State:
-    """Twice the rows, the same tuples."""
-    had, free = len(state.tuples), int(state.progress[0])
-    tuples = np.zeros(2 * had, _TUPLE)
-    tuples[:had] = state.tuples
-    keys = np.zeros(2 * len(state.keys), np.int64)
-    keys[: len(state.keys)] = state.keys
-    unused = np.zeros(2 * had, np.int64)
-    unused[:had] = np.arange(2 * had - 1, had - 1, -1)
-    unused[had : had + free] = state.unused[:free]
-    state.progress[0] = had + free
-    return state._replace(
-        tuples=tuples,
-        keys=keys,
-        unused=unused,
-        **_scratch(2 * had),
+        progress=np.array([1, 0, 0]),
+        **_scratch(int(rooms.max())),
     )
 
 
@@ -152,6 +148,24 @@ def _scratch(rows: int) -> dict[str, NDArray[Any]]:
         "bucket": np.zeros(rows, np.int64),
         "starts": np.zeros(rows + 1, np.int64),
     }
+
+
+def _grown(state: State) -> State:
+    """The inboxes that want more room get it, at least twice what they had."""
+    inboxes = state.inboxes.copy()
+    short = inboxes["wanted"] > inboxes["room"]
+    inboxes["room"][short] = np.maximum(inboxes["wanted"], 2 * inboxes["room"])[short]
+    inboxes["first"] = np.cumsum(inboxes["room"]) - inboxes["room"]
+    tuples = np.zeros(inboxes["room"].sum(), _TUPLE)
+    keys = np.zeros(len(tuples) if len(state.keys) else 0, np.int64)
+    for old, new in zip(state.inboxes, inboxes, strict=True):
+        was = slice(old["first"], old["first"] + old["count"])
+        now = slice(new["first"], new["first"] + new["count"])
+        tuples[now] = state.tuples[was]
+        if len(keys):
+            keys[now] = state.keys[was]
+    scratch = _scratch(int(inboxes["room"].max()))
+    return state._replace(tuples=tuples, keys=keys, inboxes=inboxes, **scratch)
 
 
 @kernel
@@ -165,71 +179,57 @@ def advance_chunks(
 ) -> int:
     """Chunk after chunk, going on where it stopped."""
     while True:
-        chunk = state.progress[1]
+        chunk = state.progress[0]
         emit_until = min(chunk * chunks.length_s, chunks.end)
-        last = emit_until >= chunks.end or state.progress[3] > 0
+        last = emit_until >= chunks.end or state.progress[2] > 0
         # Nothing that arrives before this chunk is left.
         since, until = (chunk - 1) * chunks.length_s, np.inf if last else emit_until
-        while state.progress[2] < len(order):
-            operator = order[state.progress[2]]
+        while state.progress[1] < len(order):
+            operator = order[state.progress[1]]
             own = world.operators[operator]
-            emits = own.source and state.progress[3] == 0
+            emits = own.source and state.progress[2] == 0
             if emits and not emit(world, state, own, operator, emit_until):
                 return FULL
-            most = 0
-            for output in range(own.first_output, own.last_output):
-                stream = world.streams[output]
-                most += int(np.ceil(stream.selectivity)) * stream.copies
-            count = _take_ready(state, operator, since, until)
-            if state.progress[0] < count * most:
-                for i in range(count):
-                    _append(state, operator, state.unsorted[i].number, state.unsorted[i].time)
+            count, buckets = _find_ready(state, state.inboxes[operator], since, until)
+            if not _room_for_outputs(world, state, own, count):
                 return FULL
-            _sort(state, count)
+            _sort(state, count, buckets)
             handle(world, tally, state, operator, count)
-            state.progress[2] += 1
+            _keep_rest(state, state.inboxes[operator], until)
+            state.progress[1] += 1
         if last:
             return DONE
-        state.progress[1] = chunk + 1
-        state.progress[2] = 0
-        if len(state.tuples) - state.progress[0] > most_under_way:
-            state.progress[3] = chunk
+        state.progress[0] = chunk + 1
+        state.progress[1] = 0
+        under_way = 0
+        for operator in range(len(order)):
+            under_way += state.inboxes[operator].count
+        if under_way > most_under_way:
+            state.progress[2] = chunk
 
 
 @part
-def _new(state: State) -> int:
-    state.progress[0] -= 1
-    return int(state.unused[state.progress[0]])
-
-
-@part
-def _append(state: State, operator: int, number: int, time: float) -> None:
-    """The tuple, which arrives at `time`, is the last on the operator's list."""
-    own = state.lists[operator]
+def _append(state: State, inbox: Row, time: float) -> int:
+    """A new row at the end of the inbox, for a tuple that arrives at `time`."""
+    number = inbox.first + inbox.count
+    inbox.count += 1
+    inbox.latest = max(inbox.latest, time)
     state.tuples[number].time = time
-    state.tuples[number].next = -1
-    if own.head < 0:
-        own.head = number
-        own.count = 0
-        own.latest = time
-    else:
-        state.tuples[own.tail].next = number
-    own.tail = number
-    own.count += 1
-    own.latest = max(own.latest, time)
+    return int(number)
 
 
 @kernel
 def emit(world: World, state: State, own: Row, operator: int, until: float) -> bool:
     """All arrivals from outside before `until`; False: there is no room for them all."""
+    inbox = state.inboxes[operator]
     for thread in range(own.first, own.last):
         key = world.threads[thread].key
         while state.clocks[thread].next < until:
-            if state.progress[0] == 0:
+            if inbox.count == inbox.room:
+                inbox.wanted = inbox.room + 1
                 return False
             clock = state.clocks[thread]
-            number = _new(state)
-            _append(state, operator, number, clock.next)
+            number = _append(state, inbox, clock.next)
             new = state.tuples[number]
             new.root = clock.next
             new.order = outside_order(clock.emitted, thread - own.first, own.last - own.first)
@@ -241,41 +241,59 @@ def emit(world: World, state: State, own: Row, operator: int, until: float) -> b
 
 
 @kernel
-def _take_ready(state: State, operator: int, since: float, until: float) -> int:
-    """What arrives from `since` to `until` from the operator's list into `unsorted`, with its
-    bucket: as many buckets as tuples, evenly over that time. Tells how many tuples.
+def _room_for_outputs(world: World, state: State, own: Row, count: int) -> bool:
+    """Is there room for the most that `count` tuples can cause?"""
+    enough = True
+    for output in range(own.first_output, own.last_output):
+        stream = world.streams[output]
+        inbox = state.inboxes[stream.target]
+        inbox.wanted = inbox.count + count * int(np.ceil(stream.selectivity)) * stream.copies
+        enough = enough and inbox.wanted <= inbox.room
+    return enough
+
+
+@kernel
+def _find_ready(state: State, inbox: Row, since: float, until: float) -> tuple[int, int]:
+    """What arrives from `since` to `until` into `unsorted`, and which bucket it belongs in: there
+    are as many buckets as tuples, evenly over that time. Tells how many tuples and buckets.
     """
-    own = state.lists[operator]
-    number = own.head
-    buckets = own.count if number >= 0 else 0
-    state.progress[4] = buckets
-    if buckets == 0:
-        return 0
-    latest = min(until, own.latest)
+    buckets = inbox.count
+    latest = min(until, inbox.latest)
     scale = 0.0 if latest <= since else (buckets - 0.5) / (latest - since)
     state.starts[: buckets + 1] = 0
-    own.head = -1
     count = 0
-    while number >= 0:
-        waiting = state.tuples[number]
-        following = waiting.next
-        if waiting.time < until:
-            bucket = int((waiting.time - since) * scale)
-            state.unsorted[count].time = waiting.time
+    for number in range(inbox.first, inbox.first + inbox.count):
+        time = state.tuples[number].time
+        if time < until:
+            bucket = int((time - since) * scale)
+            state.unsorted[count].time = time
             state.unsorted[count].number = number
             state.bucket[count] = bucket
             state.starts[bucket + 1] += 1
             count += 1
-        else:
-            _append(state, operator, number, waiting.time)
-        number = following
-    return count
+    return count, buckets
 
 
 @kernel
-def _sort(state: State, count: int) -> None:
+def _keep_rest(state: State, inbox: Row, until: float) -> None:
+    """Takes what arrives before `until` out of the inbox."""
+    kept, latest = 0, -np.inf
+    if inbox.latest >= until:
+        for number in range(inbox.first, inbox.first + inbox.count):
+            if state.tuples[number].time >= until:
+                latest = max(latest, state.tuples[number].time)
+                state.tuples[inbox.first + kept] = state.tuples[number]
+                if len(state.keys):
+                    state.keys[inbox.first + kept] = state.keys[number]
+                kept += 1
+    inbox.count = kept
+    inbox.latest = latest
+
+
+@kernel
+def _sort(state: State, count: int, buckets: int) -> None:
     """From `unsorted` to `ready`, by (time, order): a bucket sort, linear in the mean."""
-    ready, starts, buckets = state.ready, state.starts, state.progress[4]
+    ready, starts = state.ready, state.starts
     fullest = 0
     for b in range(buckets):
         fullest = max(fullest, starts[b + 1])
@@ -374,8 +392,6 @@ def handle(world: World, tally: Tally, state: State, operator: int, count: int) 
         key = 0
         if len(state.keys):
             key = passed_on(world, thread, handled, state.keys[number])
-        state.unused[state.progress[0]] = number
-        state.progress[0] += 1
         for output in range(own.first_output, own.last_output):
             _send(world, tally, state, world.streams[output], thread, handled, root, key, end)
 
@@ -402,7 +418,7 @@ def _send(
     key: int,
     end: float,
 ) -> None:
-    """What a handled tuple puts on the stream, onto the receiving operator's list."""
+    """What a handled tuple puts on the stream, into the receiving operator's inbox."""
     sender = world.threads[thread]
     counter = stream.counter + sender.place
     for _ in range(caused(stream, sender, handled, world.random_selectivity)):
@@ -414,9 +430,8 @@ def _send(
             leaves = end
             if world.round_steps > 0:
                 leaves = leaving(world, stream.stage, sender, world.threads[goes_to], end)
-            number = _new(state)
             arrives = leaves + world.delays_s[far]
-            _append(state, stream.target, number, arrives)
+            number = _append(state, state.inboxes[stream.target], arrives)
             new = state.tuples[number]
             new.root = root
             new.order = ((thread + 1) << SENDER_SHIFT) + sent

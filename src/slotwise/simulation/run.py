@@ -106,9 +106,9 @@ def run(plan: Plan, rate: float | None, options: Options, log_size: int = 0) -> 
     tally = empty_tally(world, options.warm_up * end_s, end_s, options.windows, log_size)
     chosen = _kernel(plan, options)
     if chosen == "feed-forward":
-        visits = float(figures.rates.operators.sum())
+        rates = figures.rates.operators
         order = plan.pipeline.topology.order
-        stopped = feed_forward.run(world, tally, order, visits, MOST_UNDER_WAY)
+        stopped = feed_forward.run(world, tally, order, rates, MOST_UNDER_WAY)
         return Run(plan, rate, world, figures, tally, end_s, stopped, chosen)
     starts = [(0.0, 0.0), *((each.at_s, each.pause_s) for each in options.changes)]
     if starts[-1][0] >= end_s:
