@@ -362,7 +362,7 @@ def _remarks(
     last = max(by_alpha)
     return (
         f"Traffic between nodes is online ≤ offline ≤ default at {ordered} of {len(chains)} points "
-        "of the chain; the paper's figures show this order throughout.",
+        "of the chain, the order that the paper's text gives.",
         f"The online scheduler saves {_mean([_less_traffic(e, 'online') for e in chains]):.0f} % "
         "of the traffic between nodes in the mean over the chain, the offline one "
         f"{_mean([_less_traffic(e, 'offline') for e in chains]):.0f} %. The online "
