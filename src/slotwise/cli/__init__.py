@@ -24,6 +24,18 @@ COMMANDS = {
     "compare": """Allocator and placer pairs side by side: slots, cost, rate, latency.
 
         Pairs without a plan are listed with the reason. Exits 1 if no pair has one.""",
+    "simulate": """What a plan would do, tuple by tuple, beside its prediction.
+
+        Plans a spec, or reads a plan, and sends tuples through it. Options follow a name:
+
+        slotwise simulate word-count --service gamma:scv=2 --buffers block:capacity=100
+
+        Exits 99 if the simulation misses one of the spec's goals (with --rate, the spec's rate is
+        not a goal), 1 if it is unstable otherwise.""",
+    "study": """A paper's evaluation measured again, in simulation.
+
+        NAME is model-driven, adaptive, p-deployer, pipeline or drs. Writes JSON, Markdown, PNGs and
+        one HTML page with all of it. With --json and no --output, writes no files.""",
     "init": "Write a commented spec file to start from.",
     "examples": "List the bundled examples, or show one.",
     "algorithms": "List all algorithms with their options.",

@@ -43,14 +43,14 @@ def json_text(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write_file(path: Path, text: str) -> None:
-    """All of `text` or nothing: written beside `path`, then renamed over it.
+def write_file(path: Path, content: str | bytes) -> None:
+    """All of `content` or nothing: written beside `path`, then renamed over it.
 
     A link stays a link. What is no regular file (/dev/stdout, a named pipe) is written to directly.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file() and not target.is_dir():
-        target.write_text(text, encoding="utf-8")
+        target.write_bytes(_bytes(content))
         return
     if target.is_dir():
         raise IsADirectoryError(21, "this is a directory: name a file in it", str(path))
@@ -59,13 +59,17 @@ def write_file(path: Path, text: str) -> None:
     except OSError as error:
         raise type(error)(error.errno, f"cannot be written ({error.strerror})", str(path)) from None
     try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(handle, "wb") as file:
+            file.write(_bytes(content))
         os.chmod(temporary, _mode(target))
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content if isinstance(content, bytes) else content.encode()
 
 
 def _mode(target: Path) -> int:

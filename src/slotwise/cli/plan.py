@@ -34,7 +34,7 @@ def plan(
     import slotwise
     from slotwise.spec.plan_json import plan_to_json
 
-    pipeline = _asking_for(slotwise.load(spec), rate)
+    pipeline = asking_for(slotwise.load(spec), rate)
     made = slotwise.plan(
         pipeline, rate, allocator=allocator, provisioner=provisioner, placer=placer
     )
@@ -42,7 +42,7 @@ def plan(
     if output:
         write_file(output, text)
         note(f"wrote {output}")
-    judged = made if rate is None else _without_rate_goal(made)
+    judged = made if rate is None else without_rate_goal(made)
     if json:
         print(text, end="")
     else:
@@ -54,13 +54,13 @@ def plan(
     return GOAL_MISSED if judged.missed_goals() else DONE
 
 
-def _asking_for(pipeline: Pipeline, rate: float | None) -> Pipeline:
+def asking_for(pipeline: Pipeline, rate: float | None) -> Pipeline:
     """The rate asked for is a goal while planning, so that `auto` prefers plans that hold it."""
     if rate is None:
         return pipeline
     return replace(pipeline, goals=replace(pipeline.goals, rate=rate))
 
 
-def _without_rate_goal(plan: Plan) -> Plan:
+def without_rate_goal(plan: Plan) -> Plan:
     goals = replace(plan.pipeline.goals, rate=None)
     return replace(plan, pipeline=replace(plan.pipeline, goals=goals))

@@ -10,7 +10,7 @@ import numpy as np
 from slotwise.model.allocation import Allocation
 from slotwise.model.cluster import Cluster, Slot
 from slotwise.model.html import plan_html
-from slotwise.model.observation import Prediction
+from slotwise.model.observation import Observation, Prediction
 from slotwise.model.pipeline import Pipeline
 from slotwise.model.placement import Placement
 
@@ -93,21 +93,23 @@ class Plan:
             for thread in range(entry.threads)
         }
 
-    def missed_goals(self) -> tuple[str, ...]:
-        """One sentence for each goal of the pipeline that the prediction does not meet."""
-        if self.predicted is None:
+    def missed_goals(self, seen: Observation | None = None) -> tuple[str, ...]:
+        """One sentence for each goal of the pipeline that was not met in what was `seen`: by
+        default, in the prediction.
+        """
+        seen = seen or self.predicted
+        if seen is None:
             return ()
-        goals, predicted = self.pipeline.goals, self.predicted
-        missed = []
-        if goals.rate is not None and predicted.rate < goals.rate * (1 - 1e-9):
+        goals, missed = self.pipeline.goals, []
+        if goals.rate is not None and seen.rate < goals.rate * (1 - 1e-9):
             missed.append(
-                f"predicted rate {predicted.rate:,.1f}/s is below the goal of {goals.rate:,.1f}/s "
-                f"({predicted.bottleneck} is the bottleneck)"
+                f"{seen.origin} rate {seen.rate:,.1f}/s is below the goal of {goals.rate:,.1f}/s "
+                f"({seen.bottleneck} is the bottleneck)"
             )
-        if goals.latency_ms is not None and predicted.latency_ms > goals.latency_ms * (1 + 1e-9):
+        if goals.latency_ms is not None and seen.latency_ms > goals.latency_ms * (1 + 1e-9):
             missed.append(
-                f"predicted latency is above the goal of {goals.latency_ms:,.1f} ms "
-                f"({predicted.latency_told})"
+                f"{seen.origin} latency is above the goal of {goals.latency_ms:,.1f} ms "
+                f"({seen.latency_told})"
             )
         return tuple(missed)
 

@@ -20,7 +20,7 @@ from slotwise.predictors.thread_queues import waits_s
 from slotwise.predictors.weights import shares_by_weight, weights
 from slotwise.rates import arrival_rates
 
-__all__ = ["predict", "weights"]
+__all__ = ["node_loads", "predict", "slot_loads", "weights"]
 
 
 def predict(plan: Plan, rate: float | None = None) -> Prediction:
@@ -63,8 +63,8 @@ def predict(plan: Plan, rate: float | None = None) -> Prediction:
         thread_queues_ms=mean_latency_ms(own_queues, delay_ms, rates.external),
         network_ms=delay_ms,
         operators=loads,
-        slots=_slot_loads(plan, cpu, memory),
-        nodes=_node_loads(cluster, cpu, memory),
+        slots=slot_loads(plan, cpu, memory),
+        nodes=node_loads(cluster, cpu, memory),
         inter_slot_traffic=float(rates.streams @ (1 - travel.in_slot)),
         inter_node_traffic=float(rates.streams @ (1 - travel.in_node)),
     )
@@ -75,8 +75,8 @@ def _memory(groups: Groups, arriving: Floats) -> Floats:
     return np.where(groups.fixed, groups.mem, groups.mem * np.minimum(1, arriving / groups.peak))
 
 
-def _slot_loads(plan: Plan, cpu: Floats, memory: Floats) -> tuple[SlotLoad, ...]:
-    """Used slots only."""
+def slot_loads(plan: Plan, cpu: Floats, memory: Floats) -> tuple[SlotLoad, ...]:
+    """Used slots only; `cpu` and `memory` are per slot, in reference slots."""
     cluster = plan.cluster
     return tuple(
         SlotLoad(
@@ -88,7 +88,9 @@ def _slot_loads(plan: Plan, cpu: Floats, memory: Floats) -> tuple[SlotLoad, ...]
     )
 
 
-def _node_loads(cluster: Cluster, cpu: Floats, memory: Floats) -> tuple[SlotLoad, ...]:
+def node_loads(cluster: Cluster, cpu: Floats, memory: Floats) -> tuple[SlotLoad, ...]:
+    """All nodes; `cpu` and `memory` are what their slots use, in reference slots."""
+
     def by_node(values: Floats) -> Floats:
         return summed(values, cluster.slot_node, len(cluster.nodes))
 

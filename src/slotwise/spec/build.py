@@ -45,6 +45,7 @@ from slotwise.spec.document import (
     SpecDocument,
     StreamDocument,
     TopologyDocument,
+    VmTypeDocument,
 )
 
 MB_PER_GB = 1024
@@ -61,8 +62,8 @@ def pipeline_of(document: SpecDocument) -> Pipeline:
     return Pipeline(
         topology,
         Profiles(profiles, slot_memory_gb * MB_PER_GB),
-        catalog=_catalog(document),
-        cluster=_cluster(document, slot_memory_gb),
+        catalog=catalog_of(document.catalog),
+        cluster=cluster_of(document.cluster, slot_memory_gb),
         goals=Goals(**_given(document.goals)),
         network=NetworkDelays(**_given(document.network)),
         scheduler=_scheduler(document.scheduler or SchedulerDocument()),
@@ -171,28 +172,29 @@ def _profile(document: ProfileDocument) -> Profile:
     return FixedLoad(**_given(document.fixed))
 
 
-def _catalog(document: SpecDocument) -> tuple[VmType, ...]:
+def catalog_of(entries: list[VmTypeDocument] | None) -> tuple[VmType, ...]:
     return tuple(
         VmType(kind.type, kind.slots, kind.memory_gb, kind.price_per_hour, kind.speed)
-        for kind in document.catalog or ()
+        for kind in entries or ()
     )
 
 
-def _cluster(document: SpecDocument, slot_memory_gb: float) -> Cluster | None:
-    if document.cluster is None:
+def cluster_of(entries: list[NodeDocument] | None, slot_memory_gb: float) -> Cluster | None:
+    """Raises ModelError with a path that starts at `cluster`."""
+    if entries is None:
         return None
-    if sum(entry.slots * (entry.count or 1) for entry in document.cluster) > MOST:
+    if sum(entry.slots * (entry.count or 1) for entry in entries) > MOST:
         raise ModelError(f"the cluster has more than {MOST:,} slots: use fewer", ("cluster",))
-    nodes, entries = [], []
-    for position, entry in enumerate(document.cluster):
+    nodes, positions = [], []
+    for position, entry in enumerate(entries):
         nodes += _nodes(entry)
-        entries += [position] * (entry.count or 1)
+        positions += [position] * (entry.count or 1)
     try:
         return Cluster(tuple(nodes), slot_memory_gb)
     except ModelError as error:
         match error.path:
             case ("cluster", int(node)):
-                raise ModelError(error.message, ("cluster", entries[node])) from None
+                raise ModelError(error.message, ("cluster", positions[node])) from None
         raise
 
 
@@ -221,11 +223,12 @@ def _slot_memory_gb(document: SpecDocument) -> float:
 
 def _scheduler(document: SchedulerDocument) -> Scheduler:
     return Scheduler(
-        _choice(document.allocator), _choice(document.provisioner), _choice(document.placer)
+        choice_of(document.allocator), choice_of(document.provisioner), choice_of(document.placer)
     )
 
 
-def _choice(document: Any) -> Choice:
+def choice_of(document: Any) -> Choice:
+    """From a checked ChoiceDocument."""
     if isinstance(document, str):
         return Choice(document)
     ((name, options),) = document.items()

@@ -6,7 +6,7 @@ import io
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
@@ -15,13 +15,15 @@ from ruamel.yaml.representer import SafeRepresenter
 from slotwise import workloads
 from slotwise.model import ModelError, Pipeline
 from slotwise.spec.build import document_of, pipeline_of
-from slotwise.spec.document import SpecDocument
+from slotwise.spec.document import Document, SpecDocument
 from slotwise.spec.errors import SpecError
 from slotwise.spec.messages import sentence
 from slotwise.spec.tree import Tree, read_tree, resolve
 
 MOST_BYTES = 2_000_000
 """Larger files are refused unread: a spec of 10,000 operators has about 1 MB."""
+
+DocumentKind = TypeVar("DocumentKind", bound=Document)
 
 _PLAIN_TEXT = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
@@ -37,7 +39,7 @@ def load(source: str | Path) -> Pipeline:
     if not re.search(r"[/\\]", name) and not os.path.lexists(name.replace("\0", "?")):
         known = ", ".join(workloads.names())
         raise SpecError(name, f"there is no such file, and the bundled examples are {known}")
-    return loads(_read(name), name)
+    return loads(read_text(name), name)
 
 
 def loads(text: str, name: str = "<string>") -> Pipeline:
@@ -48,16 +50,23 @@ def loads(text: str, name: str = "<string>") -> Pipeline:
     if tree is None or tree.value is None:
         problem = "the spec is empty: write one, or let 'slotwise init' write one to start from"
         raise SpecError(name, problem, 1, 1)
-    if not isinstance(tree.value, dict):
-        keys = ", ".join(SpecDocument.model_fields)
-        problem = f"a spec is a mapping, and this is not: write keys such as {keys}"
-        raise SpecError(name, problem, tree.line, tree.column)
+    document = checked(SpecDocument, tree, name)
     try:
-        return pipeline_of(SpecDocument.model_validate(tree.value))
-    except ValidationError as error:
-        raise _first_problem(error, tree, name) from None
+        return pipeline_of(document)
     except ModelError as error:
         raise SpecError(name, error.message, *tree.place(error.path)) from None
+
+
+def checked(kind: type[DocumentKind], tree: Tree, name: str, what: str = "spec") -> DocumentKind:
+    """The document in `tree`, a file of kind `what`. Raises SpecError for what is wrong first."""
+    if not isinstance(tree.value, dict):
+        keys = ", ".join(kind.model_fields)
+        problem = f"a {what} is a mapping, and this is not: write keys such as {keys}"
+        raise SpecError(name, problem, tree.line, tree.column)
+    try:
+        return kind.model_validate(tree.value)
+    except ValidationError as error:
+        raise _first_problem(error, tree, name, what) from None
 
 
 def dump(pipeline: Pipeline) -> str:
@@ -72,40 +81,41 @@ def dump(pipeline: Pipeline) -> str:
     return stream.getvalue()
 
 
-def _read(name: str) -> str:
+def read_text(name: str, what: str = "spec") -> str:
+    """All of a text file; `what` is what it should be. Raises SpecError."""
     try:
         with open(name, "rb") as file:
             content = file.read(MOST_BYTES + 1)
     except IsADirectoryError:
-        raise SpecError(name, "this is a directory: name a spec file in it") from None
+        raise SpecError(name, f"this is a directory: name a {what} file in it") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise SpecError(
             name, f"the file cannot be read ({reason}): check name and rights"
         ) from None
     if len(content) > MOST_BYTES:
-        raise _too_large(name)
+        raise _too_large(name, what)
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         column = error.start - content.rfind(b"\n", 0, error.start)
-        problem = "this is not text in UTF-8: is it a spec file? Save it as UTF-8"
+        problem = f"this is not text in UTF-8: is it a {what} file? Save it as UTF-8"
         raise SpecError(name, problem, line, column) from None
 
 
-def _too_large(name: str) -> SpecError:
+def _too_large(name: str, what: str = "spec") -> SpecError:
     limit = MOST_BYTES // 1_000_000
-    return SpecError(name, f"the spec has more than {limit} MB: write a smaller one", 1, 1)
+    return SpecError(name, f"the {what} has more than {limit} MB: write a smaller one", 1, 1)
 
 
-def _first_problem(error: ValidationError, tree: Tree, name: str) -> SpecError:
+def _first_problem(error: ValidationError, tree: Tree, name: str, what: str) -> SpecError:
     """Of all pydantic found, what stands first in the file."""
     found = []
     for problem in error.errors(include_url=False):
         path = problem["loc"]
         label, _ = tree.descend(path)
-        text = sentence(problem, label)
+        text = sentence(problem, label, f"the {what}")
         if problem["type"] == "unknown_key":
             path = (*path, problem["ctx"]["key"])
         of_key = problem["type"] == "unknown_key" or "[key]" in path

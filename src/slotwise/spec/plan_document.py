@@ -111,7 +111,7 @@ class PlanDocument(Document):
     """The keys of `slotwise plan --json`, in the order they are printed."""
 
     slotwise: str
-    rate: float
+    rate: Positive
     allocator: str
     provisioner: str | None
     placer: str

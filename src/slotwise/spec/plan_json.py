@@ -26,6 +26,7 @@ from slotwise.model import (
     Node,
     OperatorAllocation,
     OperatorLoad,
+    Pipeline,
     Placement,
     Plan,
     Prediction,
@@ -41,6 +42,7 @@ from slotwise.spec.plan_document import (
     BundleEntry,
     NodeEntry,
     OperatorAllocationEntry,
+    OperatorLoadEntry,
     PlanDocument,
     PredictionEntry,
     ScheduleEntry,
@@ -144,7 +146,17 @@ def _schedule_entry(schedule: CommunicationSchedule | None) -> ScheduleEntry | N
 def _prediction_entry(prediction: Prediction | None) -> PredictionEntry | None:
     if prediction is None:
         return None
-    return PredictionEntry.model_validate(_without_infinity(dataclasses.asdict(prediction)))
+    figures = _figures(PredictionEntry, prediction) | {
+        "operators": [_figures(OperatorLoadEntry, load) for load in prediction.operators],
+        "slots": [dataclasses.asdict(load) for load in prediction.slots],
+        "nodes": [dataclasses.asdict(load) for load in prediction.nodes],
+    }
+    return PredictionEntry.model_validate(_without_infinity(figures))
+
+
+def _figures(entry: type[Document], value: Any) -> dict[str, Any]:
+    """What the entry has a key for; what only a simulation or a measurement tells is left out."""
+    return {key: getattr(value, key) for key in entry.model_fields}
 
 
 def _without_infinity(value: Any) -> Any:
@@ -160,8 +172,11 @@ def _without_infinity(value: Any) -> Any:
 def _plan_of(document: PlanDocument) -> Plan:
     cluster = _cluster(document)
     allocation = _allocation(document)
+    pipeline = pipeline_of(document.pipeline)
+    _check_operators(allocation, pipeline)
+    _check_weights(document, allocation)
     return Plan(
-        pipeline=pipeline_of(document.pipeline),
+        pipeline=pipeline,
         rate=document.rate,
         allocation=allocation,
         cluster=cluster,
@@ -179,6 +194,25 @@ def _plan_of(document: PlanDocument) -> Plan:
         predicted=_prediction(document.predicted),
         reasons=tuple(document.reasons),
     )
+
+
+def _check_operators(allocation: Allocation, pipeline: Pipeline) -> None:
+    planned = [entry.operator for entry in allocation]
+    present = [operator.name for operator in pipeline.topology.operators]
+    if planned != present:
+        raise SlotwiseError(
+            f"it is for the operators {', '.join(planned)}, but its topology has "
+            f"{', '.join(present)}: plan again"
+        )
+
+
+def _check_weights(document: PlanDocument, allocation: Allocation) -> None:
+    for entry in allocation:
+        shares = document.weights.get(entry.operator, [])
+        if len(shares) != entry.threads or min(shares) < 0:
+            raise SlotwiseError(
+                f"it has no weight of 0 or more for each thread of '{entry.operator}': plan again"
+            )
 
 
 def _cluster(document: PlanDocument) -> Cluster:

@@ -1,0 +1,82 @@
+"""`slotwise study`: a paper's evaluation measured again, as files with tables and pictures."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+from cyclopts import Parameter
+
+from slotwise.cli import DONE
+from slotwise.cli.output import console, note, show, write_file
+from slotwise.cli.parameters import Json
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from slotwise.studies import Study
+
+T = TypeVar("T")
+Output = Annotated[
+    Path | None, Parameter(help="The directory to write to. Default: study-NAME, here.")
+]
+Quick = Annotated[
+    bool,
+    Parameter(
+        negative=(), show_default=False, help="Fewer points, shorter simulations: a first look."
+    ),
+]
+
+
+def study(name: str, /, *, output: Output = None, quick: Quick = False, json: Json = False) -> int:
+    """Run one study and publish it."""
+    from slotwise import studies
+    from slotwise.studies import publish
+
+    studies.check_name(name)
+    directory = output or (None if json else Path(f"study-{name}"))
+    if directory:
+        publish.check_can_draw()
+        _make(directory)
+    made = studies.run(name, studies.Effort(quick=quick, each=_with_progress))
+    if directory:
+        for file, content in publish.published(made).items():
+            write_file(directory / file, content)
+        note(f"wrote {directory / name}.html and the files it is made of")
+    if json:
+        print(publish.json_text(made), end="")
+    else:
+        show(_report(made))
+    return DONE
+
+
+def _make(directory: Path) -> None:
+    """Before the work, so that a bad path costs no time."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise type(error)(error.errno, "this is no directory", str(directory)) from None
+
+
+def _with_progress(items: Sequence[T], what: str, /) -> Iterable[T]:
+    if not sys.stderr.isatty():
+        return items
+    from rich.progress import track
+
+    return track(items, what, console=console(stderr=True), transient=True)
+
+
+def _report(made: Study) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    from slotwise.report.tables import table
+    from slotwise.studies.publish import compared
+
+    rows = table("What", "Paper", "Ours", "<Verdict")
+    for what, paper, ours, verdict, _, _ in compared(made):
+        rows.add_row(what, paper, ours, verdict)
+    remarks = [Text(f"\n{remark}") for remark in made.remarks]
+    return Group(Text(f"{made.title}\n", "bold"), rows, *remarks)

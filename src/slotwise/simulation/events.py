@@ -1,0 +1,446 @@
+"""The kernel that does everything: one event after the other, in order of time.
+
+A tuple is a row from the moment it is sent until it is handled, and is its own event: it arrives
+at a node's link, at a thread's buffer, its service ends, its held-back sender tries again. Loops,
+bounded buffers, links with a bandwidth and changes of plan are simulated here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotwise.simulation.arrivals import advance
+from slotwise.simulation.draws import service_factor
+from slotwise.simulation.heap import Heap, pop, push
+from slotwise.simulation.kernel import kernel, part
+from slotwise.simulation.measure import Tally, record_sent, record_travel, record_visit
+from slotwise.simulation.routing import (
+    SENDER_SHIFT,
+    caused,
+    distance,
+    first_key,
+    leaving,
+    outside_order,
+    passed_on,
+    receiver,
+    transfer_seconds,
+)
+from slotwise.simulation.world import Table, World, counters
+
+ENDS, RETRIES, ARRIVES, AT_LINK = range(4)
+"""What happens to a tuple next; at one time and operator, in this order."""
+DONE, PAUSED, FULL = range(3)
+"""Why `advance_to` came back: no events left, the time was reached, no free rows left."""
+
+_TUPLE = np.dtype(
+    [
+        ("root", "f8"),
+        ("arrival", "f8"),  # at the thread's buffer
+        ("since", "f8"),  # ready to be sent; then service began; then service ended
+        ("key", "i8"),
+        ("thread", "i8"),
+        ("order", "i8"),  # (sender + 1, number)
+        ("kind", "i8"),  # what happens next
+        ("next", "i8"),  # in the same queue
+    ]
+)
+_THREAD = np.dtype(
+    [
+        ("free", "f8"),  # when an idle thread became idle
+        ("handled", "i8"),
+        ("serving", "i8"),  # -1: idle
+        ("head", "i8"),  # first tuple waiting; of a shared queue: at the operator's first thread
+        ("tail", "i8"),
+        ("held", "i8"),  # tuples in the buffer; where senders are held back also those on the way
+        # How far it is with sending what its last tuple caused.
+        ("output", "i8"),  # stream; -1: it is not sending
+        ("left", "i8"),  # tuples to go on that stream; -1: not yet known
+        ("copy", "i8"),
+        ("granted", "i8"),  # the thread in whose buffer a place is kept for this sender
+        # Senders that it holds back, first come first served.
+        ("first_held", "i8"),
+        ("last_held", "i8"),
+        ("next_held", "i8"),
+    ]
+)
+
+
+class Limits(NamedTuple):
+    """The options the kernel looks at."""
+
+    capacity: int
+    """0: unbounded."""
+    blocks: bool
+    resend_s: float
+    """0: what is lost is gone."""
+    link_s: float
+    """Seconds a tuple takes on a node's link; 0: links are infinitely fast."""
+    most_caused: int
+    """The most tuples that one handled tuple can cause."""
+
+
+class State(NamedTuple):
+    """All that changes while events happen, the tally excepted."""
+
+    tuples: Table
+    unused: NDArray[np.int64]
+    """A stack of free rows of `tuples`; how many is in `progress[0]`."""
+    heap: Heap
+    clocks: Table
+    threads: Table
+    sent: NDArray[np.int64]
+    """Per stream and sender, tuples sent so far (stream.counter)."""
+    links: NDArray[np.float64]
+    """[0, node]: when its link out is free, [1, node]: its link in."""
+    progress: NDArray[np.int64]
+    """[0] free rows; [1] 1 while all threads stand still for a change of plan."""
+
+
+def empty_state(world: World, nodes: int, clocks: Table, rows: int) -> State:
+    threads = np.zeros(len(world.threads), _THREAD)
+    for name in ("serving", "head", "tail", "output", "left", "granted", "first_held"):
+        threads[name] = -1
+    return State(
+        tuples=np.zeros(rows, _TUPLE),
+        unused=np.arange(rows - 1, -1, -1),
+        heap=Heap.room_for(rows),
+        clocks=clocks,
+        threads=threads,
+        sent=np.zeros(counters(world), np.int64),
+        links=np.zeros((2, nodes)),
+        progress=np.array([rows, 0]),
+    )
+
+
+def grown(state: State) -> State:
+    """Twice the rows, the same content."""
+    had, free = len(state.tuples), int(state.progress[0])
+    tuples, heap = np.zeros(2 * had, _TUPLE), Heap.room_for(2 * had)
+    tuples[:had] = state.tuples
+    heap.entries[:had] = state.heap.entries
+    heap.tie[:had] = state.heap.tie
+    heap.size[0] = state.heap.size[0]
+    unused = np.zeros(2 * had, np.int64)
+    unused[:had] = np.arange(2 * had - 1, had - 1, -1)
+    unused[had : had + free] = state.unused[:free]
+    state.progress[0] = had + free
+    return state._replace(tuples=tuples, heap=heap, unused=unused)
+
+
+@kernel
+def schedule_sources(world: World, state: State, end: float) -> None:
+    """The next arrival from outside of every source thread."""
+    for thread in range(len(world.threads)):
+        if state.clocks[thread].next < end:
+            _schedule_source(world, state, thread)
+
+
+@kernel
+def advance_to(
+    world: World, limits: Limits, tally: Tally, state: State, until: float, end: float
+) -> int:
+    """All events before `until`; sources emit until `end`."""
+    while state.heap.size[0] > 0:
+        now = state.heap.entries[0].time
+        if now >= until:
+            return PAUSED
+        if state.progress[0] < limits.most_caused + 1:
+            return FULL
+        number = pop(state.heap)
+        moved = state.tuples[number]
+        thread = moved.thread
+        if moved.kind == ARRIVES:
+            if moved.order >> SENDER_SHIFT == 0:
+                advance(world.sources, state.clocks, world.threads[thread].key, thread)
+                if state.clocks[thread].next < end:
+                    _schedule_source(world, state, thread)
+            _arrive(world, limits, tally, state, number, now)
+        elif moved.kind == AT_LINK:
+            node = world.threads[thread].node
+            state.links[1, node] = max(now, state.links[1, node]) + limits.link_s
+            _schedule(world, state, number, ARRIVES, state.links[1, node])
+        else:
+            if moved.kind == ENDS:
+                operator = world.threads[thread].operator
+                own = world.operators[operator]
+                handled = state.threads[thread].handled
+                record_visit(
+                    tally,
+                    operator,
+                    own,
+                    thread,
+                    handled,
+                    moved.root,
+                    moved.arrival,
+                    moved.since,
+                    now,
+                )
+                moved.since = now
+                state.threads[thread].output = own.first_output
+            if send_outputs(world, limits, tally, state, number, now):
+                _finish(world, limits, tally, state, number, now)
+    return DONE
+
+
+@kernel
+def resume(world: World, limits: Limits, state: State, now: float) -> None:
+    """All threads start again after standing still."""
+    state.progress[1] = 0
+    for thread in range(len(world.threads)):
+        state.threads[thread].free = now
+    for thread in range(len(world.threads)):
+        _take_next(world, limits, state, thread, now)
+
+
+@part
+def release(state: State, number: int) -> None:
+    state.unused[state.progress[0]] = number
+    state.progress[0] += 1
+
+
+@part
+def _new(state: State) -> int:
+    state.progress[0] -= 1
+    return int(state.unused[state.progress[0]])
+
+
+@part
+def _schedule_source(world: World, state: State, thread: int) -> None:
+    number = _new(state)
+    clock, new = state.clocks[thread], state.tuples[number]
+    new.root = clock.next
+    new.since = clock.next
+    new.key = first_key(world.key_shares, world.threads[thread].key, clock.emitted)
+    new.thread = thread
+    own = world.threads[thread]
+    operator = world.operators[own.operator]
+    new.order = outside_order(clock.emitted, own.place, operator.last - operator.first)
+    _schedule(world, state, number, ARRIVES, clock.next)
+
+
+@part
+def _schedule(world: World, state: State, number: int, kind: int, time: float) -> None:
+    moved = state.tuples[number]
+    moved.kind = kind
+    rank = world.operators[world.threads[moved.thread].operator].rank
+    push(
+        state.heap, time, number, rank * 4 + kind, moved.order if kind >= ARRIVES else moved.thread
+    )
+
+
+@part
+def _arrive(
+    world: World, limits: Limits, tally: Tally, state: State, number: int, now: float
+) -> None:
+    """A tuple reaches its thread: into service, into the buffer, or lost."""
+    moved = state.tuples[number]
+    target = state.threads[moved.thread]
+    operator = world.threads[moved.thread].operator
+    own = world.operators[operator]
+    outside = moved.order >> SENDER_SHIFT == 0
+    if limits.capacity > 0 and not limits.blocks and not own.source:
+        busy = target.serving >= 0 or state.progress[1] > 0
+        if busy and target.held >= limits.capacity:
+            _lose(world, limits, tally, state, number, now)
+            return
+    if not outside:
+        record_travel(tally, operator, moved.root, now - moved.since)
+    if outside or not limits.blocks:
+        target.held += 1
+    moved.arrival = now
+    server = moved.thread
+    if world.shared:
+        server = _longest_idle(state.threads, own.first, own.last)
+    if state.progress[1] == 0 and server >= 0 and state.threads[server].serving < 0:
+        _serve(world, limits, state, server, number, now)
+    else:
+        enqueue(state, own.first if world.shared else moved.thread, number)
+
+
+@part
+def enqueue(state: State, thread: int, number: int) -> None:
+    queue = state.threads[thread]
+    state.tuples[number].next = -1
+    if queue.head < 0:
+        queue.head = number
+    else:
+        state.tuples[queue.tail].next = number
+    queue.tail = number
+
+
+@part
+def _lose(
+    world: World, limits: Limits, tally: Tally, state: State, number: int, now: float
+) -> None:
+    moved = state.tuples[number]
+    sums = tally.operators[world.threads[moved.thread].operator]
+    counts = 1 if moved.root >= tally.warm_up else 0
+    if limits.resend_s > 0:
+        sums.resent += counts
+        _schedule(world, state, number, ARRIVES, now + limits.resend_s)
+    else:
+        sums.lost += counts
+        release(state, number)
+
+
+@part
+def _longest_idle(threads: Table, first: int, last: int) -> int:
+    """The thread that has been idle longest, of several the first; -1: none is."""
+    best = -1
+    for thread in range(first, last):
+        if threads[thread].serving < 0 and (best < 0 or threads[thread].free < threads[best].free):
+            best = thread
+    return best
+
+
+@part
+def _serve(
+    world: World, limits: Limits, state: State, thread: int, number: int, now: float
+) -> None:
+    """The thread takes the tuple; its place in the buffer is free for a sender held back."""
+    moved, own = state.tuples[number], world.threads[thread]
+    buffer = moved.thread
+    operator = world.operators[own.operator]
+    moved.thread = thread
+    moved.since = now
+    state.threads[thread].serving = number
+    handled = state.threads[thread].handled
+    seconds = own.service_s
+    if seconds > 0:
+        samples = world.samples[operator.first_sample : operator.last_sample]
+        seconds *= service_factor(operator.variation, operator.shape, samples, own.key, handled)
+    if world.transfers:
+        sender = (moved.order >> SENDER_SHIFT) - 1
+        seconds += transfer_seconds(world, state.sent, sender, thread, handled, moved.key)
+    _schedule(world, state, number, ENDS, now + seconds)
+    _free_place(world, limits, state, buffer, now)
+
+
+@part
+def _free_place(world: World, limits: Limits, state: State, thread: int, now: float) -> None:
+    """A tuple left the thread's buffer: the first sender held back gets its place."""
+    buffer = state.threads[thread]
+    sender = buffer.first_held
+    if sender < 0 or buffer.held > limits.capacity:
+        buffer.held -= 1
+        return
+    buffer.first_held = state.threads[sender].next_held
+    state.threads[sender].granted = thread
+    _schedule(world, state, state.threads[sender].serving, RETRIES, now)
+
+
+@part
+def _finish(
+    world: World, limits: Limits, tally: Tally, state: State, number: int, now: float
+) -> None:
+    """All that the tuple caused is sent: on to the next."""
+    moved = state.tuples[number]
+    thread = moved.thread
+    if moved.root >= tally.warm_up:
+        tally.threads[thread].blocked += now - moved.since
+    release(state, number)
+    own = state.threads[thread]
+    own.handled += 1
+    own.serving = -1
+    own.free = now
+    _take_next(world, limits, state, thread, now)
+
+
+@part
+def _take_next(world: World, limits: Limits, state: State, thread: int, now: float) -> None:
+    operator = world.operators[world.threads[thread].operator]
+    queue = state.threads[operator.first if world.shared else thread]
+    number = queue.head
+    if number >= 0 and state.progress[1] == 0:
+        queue.head = state.tuples[number].next
+        _serve(world, limits, state, thread, number, now)
+
+
+@part
+def send_outputs(
+    world: World, limits: Limits, tally: Tally, state: State, number: int, now: float
+) -> bool:
+    """Go on sending where the thread stopped; False if it is held back again."""
+    moved = state.tuples[number]
+    thread = moved.thread
+    own, sending = world.threads[thread], state.threads[thread]
+    last_output = world.operators[own.operator].last_output
+    key = passed_on(world, thread, sending.handled, moved.key)
+    while sending.output < last_output:
+        stream = world.streams[sending.output]
+        counter = stream.counter + own.place
+        if sending.left < 0:
+            sending.left = caused(stream, own, sending.handled, world.random_selectivity)
+        while sending.left > 0:
+            sent = state.sent[counter]
+            while sending.copy < stream.copies:
+                goes_to = receiver(world, stream, own, sent, sending.copy, key)
+                if limits.blocks and not _place_taken(limits, state, thread, goes_to):
+                    return False
+                _send(world, limits, tally, state, sending.output, number, goes_to, key, now)
+                sending.copy += 1
+            sending.copy = 0
+            state.sent[counter] = sent + 1
+            sending.left -= 1
+        sending.left = -1
+        sending.output += 1
+    sending.output = -1
+    return True
+
+
+@part
+def _place_taken(limits: Limits, state: State, sender: int, goes_to: int) -> bool:
+    """Take a place in the receiver's buffer; if there is none, queue up for it."""
+    own, buffer = state.threads[sender], state.threads[goes_to]
+    if own.granted == goes_to:
+        own.granted = -1
+        return True
+    if limits.capacity == 0 or buffer.held < limits.capacity:
+        buffer.held += 1
+        return True
+    own.next_held = -1
+    if buffer.first_held < 0:
+        buffer.first_held = sender
+    else:
+        state.threads[buffer.last_held].next_held = sender
+    buffer.last_held = sender
+    return False
+
+
+@part
+def _send(
+    world: World,
+    limits: Limits,
+    tally: Tally,
+    state: State,
+    output: int,
+    parent_number: int,
+    goes_to: int,
+    key: int,
+    now: float,
+) -> None:
+    stream, parent = world.streams[output], state.tuples[parent_number]
+    sender, thread = world.threads[parent.thread], world.threads[goes_to]
+    number = _new(state)
+    new = state.tuples[number]
+    new.root = parent.root
+    # From the end of service on, so that being held back counts as time on the way.
+    new.since = parent.since
+    new.key = key
+    new.thread = goes_to
+    sent = state.sent[stream.counter + sender.place]
+    new.order = ((parent.thread + 1) << SENDER_SHIFT) + sent
+    far = distance(sender, thread)
+    record_sent(tally, stream, sender.place, goes_to, parent.root, far)
+    leaves = now
+    if world.round_steps > 0:
+        leaves = leaving(world, stream.stage, sender, thread, now)
+    if limits.link_s > 0 and far > 1:
+        state.links[0, sender.node] = max(leaves, state.links[0, sender.node]) + limits.link_s
+        arrives = state.links[0, sender.node] + world.delays_s[far]
+        _schedule(world, state, number, AT_LINK, arrives)
+    else:
+        _schedule(world, state, number, ARRIVES, leaves + world.delays_s[far])

@@ -1,0 +1,442 @@
+"""The fast kernel: no events; each operator's tuples as arrays, operator by operator.
+
+Time is cut into chunks. In a chunk, operators are visited in topological order. What reaches an
+operator before the chunk's end is then all known: its senders have handled all *their* arrivals
+before that end, and whatever they handle later arrives later. So its arrivals are put in order,
+(time, sender, number), and each thread's queue is the recursion
+
+    start = max(arrival, end of the tuple before),   end = start + service time.
+
+What it sends is appended to the receiving operators' inboxes; what arrives after the chunk's end
+waits there for the next one. Memory is what one chunk holds, and what is under way.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotwise.simulation.arrivals import advance, clocks_at
+from slotwise.simulation.draws import service_factor
+from slotwise.simulation.kernel import kernel, part
+from slotwise.simulation.measure import Tally, record_sent, record_travel, record_visit
+from slotwise.simulation.routing import (
+    SENDER_SHIFT,
+    Row,
+    caused,
+    distance,
+    first_key,
+    leaving,
+    outside_order,
+    passed_on,
+    receiver,
+    transfer_seconds,
+)
+from slotwise.simulation.world import Table, World, counters
+
+Integers = NDArray[np.int64]
+
+CHUNK_VISITS = 1 << 12
+"""Visits per operator in a chunk: its arrays stay in the processor's cache."""
+MOST_CHUNK_VISITS = 1 << 20
+"""Visits of all operators together in a chunk."""
+FEW = 24
+"""So many tuples are sorted by insertion, more by merging."""
+DONE, FULL = range(2)
+"""Why `advance_chunks` came back: all is handled, or there is too little room to go on."""
+
+_TUPLE = np.dtype(
+    [
+        ("time", "f8"),  # when it reaches its thread
+        ("root", "f8"),
+        ("order", "i8"),  # (sender + 1, number), for ties in time
+        ("thread", "i8"),
+    ]
+)
+_INBOX = np.dtype(
+    [
+        ("first", "i8"),  # its first row
+        ("room", "i8"),
+        ("wanted", "i8"),  # the room without which there is no going on
+        ("count", "i8"),
+        ("latest", "f8"),  # time of any of its tuples
+    ]
+)
+_ENTRY = np.dtype([("time", "f8"), ("number", "i8")])
+_THREAD = np.dtype([("free", "f8"), ("handled", "i8")])
+
+
+class State(NamedTuple):
+    """All that changes from chunk to chunk, the tally excepted; and scratch space."""
+
+    tuples: Table
+    """Tuples on their way, each operator's in its inbox."""
+    keys: Integers
+    """Of each of `tuples`; empty: no stream looks at them."""
+    inboxes: Table
+    clocks: Table
+    threads: Table
+    """When each is free, and how many tuples it handled."""
+    sent: Integers
+    """Per stream and sender, tuples sent so far (stream.counter)."""
+    progress: Integers
+    """[0] the chunk, [1] operators done in it, [2] the chunk after which sources stopped because
+    too much was under way (0: they did not)."""
+    ready: Table
+    """What one operator handles in one chunk, in order: times, and rows of `tuples`."""
+    unsorted: Table
+    bucket: Integers
+    starts: Integers
+
+
+class Chunks(NamedTuple):
+    """How time is cut: chunks of `length_s`, the last one from `end` on without an end."""
+
+    length_s: float
+    end: float
+
+
+def run(
+    world: World,
+    tally: Tally,
+    order: tuple[int, ...],
+    rates: NDArray[np.float64],
+    most_under_way: int,
+) -> float:
+    """Fills `tally`; tells when the sources stopped, early if too many tuples were under way.
+
+    `order` is the operators' topological order, `rates` the tuples/s that reach each in the mean.
+    """
+    in_chunk = min(CHUNK_VISITS * len(order), MOST_CHUNK_VISITS)
+    chunks = Chunks(in_chunk / float(rates.sum()), tally.end)
+    state = _state(world, _rooms(rates * chunks.length_s))
+    positions = np.array(order, dtype=np.int64)
+    while advance_chunks(world, tally, state, positions, chunks, most_under_way) == FULL:
+        state = _grown(state)
+    stopped = int(state.progress[2])
+    return min(stopped * chunks.length_s, tally.end) if stopped else tally.end
+
+
+def _rooms(expected: NDArray[np.float64]) -> Integers:
+    """Rows per operator; the chance that a chunk of Poisson arrivals needs more is small."""
+    return np.ceil(1.2 * expected + 6 * np.sqrt(expected) + 16).astype(np.int64)
+
+
+def _state(world: World, rooms: Integers) -> State:
+    inboxes = np.zeros(len(world.operators), _INBOX)
+    inboxes["room"] = rooms
+    inboxes["first"] = np.cumsum(rooms) - rooms
+    keyed = len(world.key_shares) > 0
+    return State(
+        tuples=np.zeros(rooms.sum(), _TUPLE),
+        keys=np.zeros(rooms.sum() if keyed else 0, np.int64),
+        inboxes=inboxes,
+        clocks=clocks_at(world.sources, world.threads["key"], 0.0),
+        threads=np.zeros(len(world.threads), _THREAD),
+        sent=np.zeros(counters(world), np.int64),
+        progress=np.array([1, 0, 0]),
+        **_scratch(int(rooms.max())),
+    )
+
+
+def _scratch(rows: int) -> dict[str, NDArray[Any]]:
+    return {
+        "ready": np.zeros(rows, _ENTRY),
+        "unsorted": np.zeros(rows, _ENTRY),
+        "bucket": np.zeros(rows, np.int64),
+        "starts": np.zeros(rows + 1, np.int64),
+    }
+
+
+def _grown(state: State) -> State:
+    """The inboxes that want more room get it, at least twice what they had."""
+    inboxes = state.inboxes.copy()
+    short = inboxes["wanted"] > inboxes["room"]
+    inboxes["room"][short] = np.maximum(inboxes["wanted"], 2 * inboxes["room"])[short]
+    inboxes["first"] = np.cumsum(inboxes["room"]) - inboxes["room"]
+    tuples = np.zeros(inboxes["room"].sum(), _TUPLE)
+    keys = np.zeros(len(tuples) if len(state.keys) else 0, np.int64)
+    for old, new in zip(state.inboxes, inboxes, strict=True):
+        was = slice(old["first"], old["first"] + old["count"])
+        now = slice(new["first"], new["first"] + new["count"])
+        tuples[now] = state.tuples[was]
+        if len(keys):
+            keys[now] = state.keys[was]
+    scratch = _scratch(int(inboxes["room"].max()))
+    return state._replace(tuples=tuples, keys=keys, inboxes=inboxes, **scratch)
+
+
+@kernel
+def advance_chunks(
+    world: World,
+    tally: Tally,
+    state: State,
+    order: Integers,
+    chunks: Chunks,
+    most_under_way: int,
+) -> int:
+    """Chunk after chunk, going on where it stopped."""
+    while True:
+        chunk = state.progress[0]
+        emit_until = min(chunk * chunks.length_s, chunks.end)
+        last = emit_until >= chunks.end or state.progress[2] > 0
+        # Nothing that arrives before this chunk is left.
+        since, until = (chunk - 1) * chunks.length_s, np.inf if last else emit_until
+        while state.progress[1] < len(order):
+            operator = order[state.progress[1]]
+            own = world.operators[operator]
+            emits = own.source and state.progress[2] == 0
+            if emits and not emit(world, state, own, operator, emit_until):
+                return FULL
+            count, buckets = _find_ready(state, state.inboxes[operator], since, until)
+            if not _room_for_outputs(world, state, own, count):
+                return FULL
+            _sort(state, count, buckets)
+            handle(world, tally, state, operator, count)
+            _keep_rest(state, state.inboxes[operator], until)
+            state.progress[1] += 1
+        if last:
+            return DONE
+        state.progress[0] = chunk + 1
+        state.progress[1] = 0
+        under_way = 0
+        for operator in range(len(order)):
+            under_way += state.inboxes[operator].count
+        if under_way > most_under_way:
+            state.progress[2] = chunk
+
+
+@part
+def _append(state: State, inbox: Row, time: float) -> int:
+    """A new row at the end of the inbox, for a tuple that arrives at `time`."""
+    number = inbox.first + inbox.count
+    inbox.count += 1
+    inbox.latest = max(inbox.latest, time)
+    state.tuples[number].time = time
+    return int(number)
+
+
+@kernel
+def emit(world: World, state: State, own: Row, operator: int, until: float) -> bool:
+    """All arrivals from outside before `until`; False: there is no room for them all."""
+    inbox = state.inboxes[operator]
+    for thread in range(own.first, own.last):
+        key = world.threads[thread].key
+        while state.clocks[thread].next < until:
+            if inbox.count == inbox.room:
+                inbox.wanted = inbox.room + 1
+                return False
+            clock = state.clocks[thread]
+            number = _append(state, inbox, clock.next)
+            new = state.tuples[number]
+            new.root = clock.next
+            new.order = outside_order(clock.emitted, thread - own.first, own.last - own.first)
+            new.thread = thread
+            if len(state.keys):
+                state.keys[number] = first_key(world.key_shares, key, clock.emitted)
+            advance(world.sources, state.clocks, key, thread)
+    return True
+
+
+@kernel
+def _room_for_outputs(world: World, state: State, own: Row, count: int) -> bool:
+    """Is there room for the most that `count` tuples can cause?"""
+    enough = True
+    for output in range(own.first_output, own.last_output):
+        stream = world.streams[output]
+        inbox = state.inboxes[stream.target]
+        inbox.wanted = inbox.count + count * int(np.ceil(stream.selectivity)) * stream.copies
+        enough = enough and inbox.wanted <= inbox.room
+    return enough
+
+
+@kernel
+def _find_ready(state: State, inbox: Row, since: float, until: float) -> tuple[int, int]:
+    """What arrives from `since` to `until` into `unsorted`, and which bucket it belongs in: there
+    are as many buckets as tuples, evenly over that time. Tells how many tuples and buckets.
+    """
+    buckets = inbox.count
+    latest = min(until, inbox.latest)
+    scale = 0.0 if latest <= since else (buckets - 0.5) / (latest - since)
+    state.starts[: buckets + 1] = 0
+    count = 0
+    for number in range(inbox.first, inbox.first + inbox.count):
+        time = state.tuples[number].time
+        if time < until:
+            bucket = int((time - since) * scale)
+            state.unsorted[count].time = time
+            state.unsorted[count].number = number
+            state.bucket[count] = bucket
+            state.starts[bucket + 1] += 1
+            count += 1
+    return count, buckets
+
+
+@kernel
+def _keep_rest(state: State, inbox: Row, until: float) -> None:
+    """Takes what arrives before `until` out of the inbox."""
+    kept, latest = 0, -np.inf
+    if inbox.latest >= until:
+        for number in range(inbox.first, inbox.first + inbox.count):
+            if state.tuples[number].time >= until:
+                latest = max(latest, state.tuples[number].time)
+                state.tuples[inbox.first + kept] = state.tuples[number]
+                if len(state.keys):
+                    state.keys[inbox.first + kept] = state.keys[number]
+                kept += 1
+    inbox.count = kept
+    inbox.latest = latest
+
+
+@kernel
+def _sort(state: State, count: int, buckets: int) -> None:
+    """From `unsorted` to `ready`, by (time, order): a bucket sort, linear in the mean."""
+    ready, starts = state.ready, state.starts
+    fullest = 0
+    for b in range(buckets):
+        fullest = max(fullest, starts[b + 1])
+        starts[b + 1] += starts[b]
+    for i in range(count):
+        place = starts[state.bucket[i]]
+        starts[state.bucket[i]] = place + 1
+        ready[place] = state.unsorted[i]
+    if fullest <= FEW:
+        _sort_nearly(state, 0, count)
+        return
+    begin = 0
+    for b in range(buckets):
+        if starts[b] - begin > 1:
+            _sort_bucket(state, begin, starts[b])
+        begin = starts[b]
+
+
+@part
+def _later(state: State, one: Row, other: Row) -> bool:
+    if one.time != other.time:
+        return bool(one.time > other.time)
+    return bool(state.tuples[one.number].order > state.tuples[other.number].order)
+
+
+@part
+def _sort_nearly(state: State, begin: int, end: int) -> None:
+    """By insertion, for what is nearly in order, or for a few."""
+    ready, moved = state.ready, state.unsorted[0]
+    for i in range(begin + 1, end):
+        if _later(state, ready[i - 1], ready[i]):
+            moved.time, moved.number = ready[i].time, ready[i].number
+            at = i
+            while at > begin and _later(state, ready[at - 1], moved):
+                ready[at] = ready[at - 1]
+                at -= 1
+            ready[at] = moved
+
+
+@kernel
+def _sort_bucket(state: State, begin: int, end: int) -> None:
+    """Stretches of FEW by insertion, then merged two by two."""
+    for first in range(begin, end, FEW):
+        _sort_nearly(state, first, min(first + FEW, end))
+    length = FEW
+    while length < end - begin:
+        for first in range(begin, end - length, 2 * length):
+            _merge(state, first, first + length, min(first + 2 * length, end))
+        length *= 2
+
+
+@kernel
+def _merge(state: State, first: int, middle: int, end: int) -> None:
+    """Two sorted stretches of `ready` into one."""
+    ready, aside = state.ready, state.unsorted
+    for i in range(first, middle):
+        aside[i - first] = ready[i]
+    left, right, to = 0, middle, first
+    while left < middle - first:
+        if right < end and _later(state, aside[left], ready[right]):
+            ready[to] = ready[right]
+            right += 1
+        else:
+            ready[to] = aside[left]
+            left += 1
+        to += 1
+
+
+@kernel
+def handle(world: World, tally: Tally, state: State, operator: int, count: int) -> None:
+    """The recursion for every tuple that is ready, and what it sends on."""
+    own = world.operators[operator]
+    samples = world.samples[own.first_sample : own.last_sample]
+    for i in range(count):
+        number = state.ready[i].number
+        taken = state.tuples[number]
+        if world.shared:
+            taken.thread = _longest_free(state.threads, own.first, own.last)
+        thread = taken.thread
+        server, handled = state.threads[thread], state.threads[thread].handled
+        seconds = world.threads[thread].service_s
+        if seconds > 0:
+            seconds *= service_factor(
+                own.variation, own.shape, samples, world.threads[thread].key, handled
+            )
+        if world.transfers:
+            sender = (taken.order >> SENDER_SHIFT) - 1
+            key = state.keys[number] if len(state.keys) else 0
+            seconds += transfer_seconds(world, state.sent, sender, thread, handled, key)
+        start = max(taken.time, server.free)
+        end = start + seconds
+        server.free = end
+        server.handled = handled + 1
+        root = taken.root
+        record_visit(tally, operator, own, thread, handled, root, taken.time, start, end)
+        key = 0
+        if len(state.keys):
+            key = passed_on(world, thread, handled, state.keys[number])
+        for output in range(own.first_output, own.last_output):
+            _send(world, tally, state, world.streams[output], thread, handled, root, key, end)
+
+
+@part
+def _longest_free(threads: Table, first: int, last: int) -> int:
+    """The thread that is, or will be, free first; of several the first."""
+    best = first
+    for thread in range(first + 1, last):
+        if threads[thread].free < threads[best].free:
+            best = thread
+    return best
+
+
+@part
+def _send(
+    world: World,
+    tally: Tally,
+    state: State,
+    stream: Row,
+    thread: int,
+    handled: int,
+    root: float,
+    key: int,
+    end: float,
+) -> None:
+    """What a handled tuple puts on the stream, into the receiving operator's inbox."""
+    sender = world.threads[thread]
+    counter = stream.counter + sender.place
+    for _ in range(caused(stream, sender, handled, world.random_selectivity)):
+        sent = state.sent[counter]
+        state.sent[counter] = sent + 1
+        for copy in range(stream.copies):
+            goes_to = receiver(world, stream, sender, sent, copy, key)
+            far = distance(sender, world.threads[goes_to])
+            leaves = end
+            if world.round_steps > 0:
+                leaves = leaving(world, stream.stage, sender, world.threads[goes_to], end)
+            arrives = leaves + world.delays_s[far]
+            number = _append(state, state.inboxes[stream.target], arrives)
+            new = state.tuples[number]
+            new.root = root
+            new.order = ((thread + 1) << SENDER_SHIFT) + sent
+            new.thread = goes_to
+            if len(state.keys):
+                state.keys[number] = key
+            record_sent(tally, stream, sender.place, goes_to, root, far)
+            record_travel(tally, stream.target, root, arrives - end)

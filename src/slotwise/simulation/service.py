@@ -1,0 +1,128 @@
+"""How long threads take: the profile at the thread count their slot really has.
+
+A thread's mean service time is its group's threads over the group's peak rate (predictors.groups:
+profile × node speed). Threads with a fixed load take no time. Where a slot's groups need more CPU
+than it has at the offered rate, all its threads slow down by one factor F: the one at which they
+use exactly what there is. That is Σ cpu·min(1/F, utilisation) = CPU left by fixed loads; threads
+above 1/F fall behind, the others get what they ask for (a fair share).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slotwise.model import Plan, ServiceRate
+from slotwise.predictors.groups import Groups, groups_of, summed
+from slotwise.predictors.rate import own_shares, slot_cpu
+from slotwise.predictors.weights import shares_by_weight
+from slotwise.rates import arrival_rates
+from slotwise.simulation.draws import (
+    DETERMINISTIC,
+    EXPONENTIAL,
+    GAMMA_SHAPED,
+    LOGNORMAL,
+    SAMPLES,
+)
+from slotwise.simulation.options import ServiceTimes
+
+Floats = NDArray[np.float64]
+
+
+def thread_figures(plan: Plan, rate: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Per thread: mean service time in seconds, CPU and memory when always busy (in reference
+    slots; of a fixed load: its part of it, busy or not), and how much its slot slows it down.
+    """
+    groups = groups_of(plan.pipeline, plan.cluster, plan.placement)
+    slowed = _slowdown(groups, plan, rate)[groups.slot]
+    slots = plan.cluster.slots
+    keys, at = np.unique(groups.operator * slots + groups.slot, return_inverse=True)
+    threads = summed(groups.threads.astype(np.float64), at)
+    mine = np.searchsorted(keys, plan.placement.thread_operator * slots + plan.placement.slots)
+    seconds = np.where(groups.fixed, 0.0, groups.threads / groups.peak * slowed)
+    first = np.zeros(len(keys), dtype=np.int64)
+    first[at[::-1]] = np.arange(len(at))[::-1]
+    return (
+        seconds[first][mine],
+        (summed(groups.cpu / slowed, at) / threads)[mine],
+        (summed(groups.mem, at) / threads)[mine],
+        slowed[first][mine],
+    )
+
+
+def _slowdown(groups: Groups, plan: Plan, rate: float) -> Floats:
+    """Per slot, F; 1 where the CPU suffices."""
+    cluster = plan.cluster
+    arriving = _arriving(groups, plan, rate)
+    busy = np.where(groups.fixed, 1.0, np.minimum(arriving / groups.peak, 1.0))
+    need = slot_cpu(groups, arriving, cluster.slots)
+    factor = np.ones(cluster.slots)
+    for slot in np.flatnonzero(need > cluster.slot_cpu * (1 + 1e-9)).tolist():
+        here = groups.slot == slot
+        fixed = float(groups.cpu[here & groups.fixed].sum())
+        ours = here & ~groups.fixed
+        # Fixed loads do not slow down; a thousandth of a core is left even where they take all.
+        left = max(float(cluster.slot_cpu[slot]) - fixed, 1e-3)
+        factor[slot] = _fair_factor(groups.cpu[ours], busy[ours], left)
+    return factor
+
+
+def _arriving(groups: Groups, plan: Plan, rate: float) -> Floats:
+    """Tuples/s that reach each group as the topology's groupings route them."""
+    topology = plan.pipeline.topology
+    rates = arrival_rates(topology, rate, plan.placement.threads)
+    by_weight = groups.even_shares()
+    if any(stream.grouping.kind == "weighted" for stream in topology.streams):
+        by_weight = shares_by_weight(groups, plan, plan.cluster.slots)
+    shares = own_shares(groups, topology, rates, by_weight)
+    return np.asarray(rates.operators[groups.operator] * shares, dtype=np.float64)
+
+
+def _fair_factor(cpu: Floats, busy: Floats, left: float) -> float:
+    """The F with Σ cpu·min(1/F, busy) = left, by the least busy groups first."""
+    order = np.argsort(busy, kind="stable")
+    rest = float(cpu.sum())
+    for position in order.tolist():
+        if busy[position] * rest >= left:
+            break
+        left -= busy[position] * cpu[position]
+        rest -= cpu[position]
+    return max(rest / left, 1.0)
+
+
+def variations(
+    plan: Plan, service: ServiceTimes, by_operator: Mapping[str, ServiceTimes]
+) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64], Floats]:
+    """Per operator: kind and shape for draws.service_factor, and where its samples start in the
+    last array (one more entry at the end).
+    """
+    kinds, shapes, starts = [], [], [0]
+    samples: list[float] = []
+    for operator in plan.pipeline.topology.operators:
+        kind, shape, own = _variation(plan, operator.name, by_operator.get(operator.name, service))
+        kinds.append(kind)
+        shapes.append(shape)
+        samples += own
+        starts.append(len(samples))
+    return np.array(kinds), np.array(shapes), np.array(starts), np.array(samples, dtype=np.float64)
+
+
+def _variation(plan: Plan, operator: str, times: ServiceTimes) -> tuple[int, float, list[float]]:
+    profile = plan.pipeline.profiles[operator]
+    told = profile.service_scv if isinstance(profile, ServiceRate) else 1.0
+    match times.distribution:
+        case "deterministic":
+            return DETERMINISTIC, 0.0, []
+        case "exponential":
+            return EXPONENTIAL, 0.0, []
+        case "lognormal" if times.scv:
+            return LOGNORMAL, float(np.sqrt(np.log1p(times.scv))), []
+        case "samples":
+            mean = float(np.mean(times.samples))
+            return SAMPLES, 0.0, [sample / mean for sample in times.samples]
+    scv = told if times.scv is None else times.scv
+    if scv == 0:
+        return DETERMINISTIC, 0.0, []
+    return (EXPONENTIAL, 0.0, []) if scv == 1 else (GAMMA_SHAPED, 1 / scv, [])

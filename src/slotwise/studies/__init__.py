@@ -1,0 +1,38 @@
+"""The papers' evaluations, measured again in simulation: study(effort) -> Study.
+
+One file per paper. A study does no I/O but reads the paper's own figures (paper_figures.yaml);
+publish.py turns a Study into files. All the rest that is printed was computed in that run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from typing import cast
+
+from slotwise.model import SlotwiseError
+from slotwise.studies.study import FULL, Effort, Study
+
+__all__ = ["STUDIES", "Effort", "Study", "check_name", "run"]
+
+STUDIES: Mapping[str, str] = {
+    "model-driven": "slotwise.studies.model_driven",
+    "adaptive": "slotwise.studies.adaptive",
+    "p-deployer": "slotwise.studies.p_deployer",
+    "pipeline": "slotwise.studies.pipeline",
+    "drs": "slotwise.studies.drs",
+}
+
+
+def run(name: str, effort: Effort = FULL) -> Study:
+    """The study of that name; raises SlotwiseError for an unknown one."""
+    check_name(name)
+    return cast("Study", importlib.import_module(STUDIES[name]).study(effort))
+
+
+def check_name(name: str) -> None:
+    if name not in STUDIES:
+        near = difflib.get_close_matches(name, STUDIES, n=1)
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        raise SlotwiseError(f"unknown study '{name}': {hint}there are {', '.join(STUDIES)}")

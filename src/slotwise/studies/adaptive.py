@@ -1,0 +1,382 @@
+"""Paper 2, adaptive online scheduling: latency and traffic under three schedulers.
+
+The reference chain against stages (Figures 4 to 7) and α (8, 9), latency over time with the online
+scheduler's change in mid-run (3), and the soccer query (10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from slotwise.model import NetworkDelays, Observation, Pipeline, Plan
+from slotwise.placers.round_robin import RoundRobin
+from slotwise.placers.topology import TopologyBased
+from slotwise.placers.traffic import TrafficBased
+from slotwise.simulation import Arrivals, Keys, PlanChange, simulate
+from slotwise.studies.given import given_threads, placed
+from slotwise.studies.paper import paper
+from slotwise.studies.study import FULL, Chart, Comparison, Effort, Line, Study, Table
+from slotwise.workloads.adaptive import (
+    SENSORS,
+    SOCCER_RATE,
+    SOCCER_THREADS,
+    chain,
+    chain_threads,
+    soccer,
+)
+
+SCHEDULERS = ("default", "offline", "online")
+SPREAD = 0.2
+"""V: spout executors emit up to 20 % more or less than the mean."""
+CHANGE_AT_S, PAUSE_S, END_S = 40.0, 10.0, 120.0
+STAGES_TITLE = "Chain: latency and traffic between nodes against stages"
+ALPHA_TITLE = "Chain of 5 stages, 5 times replicated: against α"
+SOCCER_TITLE = "Soccer query"
+SHARE_TITLE = "Online against default, by the delay between nodes"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A pipeline with the paper's executors, and what its spouts emit."""
+
+    pipeline: Pipeline
+    threads: Mapping[str, int]
+    rate: float
+    keys: Keys
+
+    def run(self, plan: Plan, effort: Effort, duration_s: float | None = None) -> Observation:
+        return simulate(
+            plan,
+            self.rate,
+            arrivals=Arrivals("constant", spread=SPREAD),
+            keys=self.keys,
+            tuples=None if duration_s else effort.pick(200_000, 20_000),
+            duration_s=duration_s,
+            seed=effort.seed,
+        )
+
+    def plans(self, alpha: float, effort: Effort) -> dict[str, Plan]:
+        """By scheduler; `online` sees the traffic and load of a run under `default`."""
+        allocation = given_threads(self.pipeline, self.rate, self.threads)
+        default = placed(self.pipeline, allocation, RoundRobin())
+        measured = self.run(default, effort, CHANGE_AT_S).thread_traffic
+        assert measured is not None
+        return {
+            "default": default,
+            "offline": placed(self.pipeline, allocation, TopologyBased(alpha=alpha)),
+            "online": placed(self.pipeline, allocation, TrafficBased(alpha=alpha), measured),
+        }
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one scheduler reaches, in steady state."""
+
+    latency_ms: float
+    traffic: float
+    """Tuples/s between nodes."""
+    nodes: int
+    """How many the plan uses."""
+
+    @staticmethod
+    def of(plan: Plan, observation: Observation) -> Seen:
+        assert observation.sink_latency_ms is not None
+        nodes = len(set(plan.cluster.slot_node[plan.placement.slots].tolist()))
+        return Seen(observation.sink_latency_ms, observation.inter_node_traffic, nodes)
+
+
+Results = dict[str, Seen]
+"""By scheduler."""
+
+
+def study(effort: Effort = FULL) -> Study:
+    stage_points = [
+        (replication, stages)
+        for replication in (2, 4)
+        for stages in effort.pick((3, 4, 5, 6, 7, 8, 9, 10), (3, 6))
+    ]
+    by_stages = {
+        (replication, stages): _steady(_chain(stages, replication, 100.0), 0.0, effort)
+        for replication, stages in effort.each(stage_points, "stages")
+    }
+    alphas = effort.pick((0.0, 0.05, 0.1, 0.15, 0.2), (0.0, 0.2))
+    by_alpha = {
+        alpha: _steady(_chain(5, 5, 1000.0), alpha, effort) for alpha in effort.each(alphas, "α")
+    }
+    delays = effort.pick((0.1, 0.25, 0.5, 1.0, 2.0), (0.1, 1.0))
+    by_delay = {
+        delay: _steady(_with_delay(_chain(5, 4, 100.0), delay), 0.0, effort)
+        for delay in effort.each(delays, "delay between nodes")
+    }
+    timelines = {
+        name: _timeline(workload, effort)
+        for name, workload in effort.each(
+            [("chain", _uneven_chain()), ("soccer", _soccer())], "change in mid-run"
+        )
+    }
+    soccer_seen = _steady(_soccer(), 0.0, effort)
+    return Study(
+        name="adaptive",
+        title="Adaptive online scheduling: latency and traffic under three schedulers",
+        citation=paper("adaptive").citation,
+        quick=effort.quick,
+        seed=effort.seed,
+        assumptions=_ASSUMPTIONS,
+        comparisons=_comparisons(by_stages, by_alpha, soccer_seen),
+        tables=(
+            _stages_table(by_stages),
+            _against(ALPHA_TITLE, "α", by_alpha),
+            _against(SOCCER_TITLE, "query", {"first, reduced": soccer_seen}),
+            _against(SHARE_TITLE, "delay ms", by_delay),
+        ),
+        charts=(
+            *_stage_charts(by_stages),
+            *_alpha_charts(by_alpha),
+            *(_timeline_chart(name, lines) for name, lines in timelines.items()),
+        ),
+        remarks=_remarks(by_stages, by_alpha, by_delay, soccer_seen),
+    )
+
+
+_ASSUMPTIONS = (
+    "The paper gives no service times or delays: a bolt takes 0.2 ms (0.1 ms in the soccer query), "
+    "exponential; a tuple travels 0.3 ms to another worker of its node and 1 ms to another node.",
+    "8 workers; a slot has one core, a busy bolt takes all of it. The paper's nodes have 2 cores "
+    "for 5 slots.",
+    "Online: traffic and load are measured for 40 s under the default schedule, then the schedule "
+    "is computed from them; in mid-run the change pauses all threads for 10 s, as in Figure 3.",
+)
+
+
+def _chain(stages: int, replication: int, rate_per_spout: float) -> Workload:
+    pipeline = chain(stages)
+    threads = chain_threads(pipeline, replication, replication, replication)
+    return Workload(pipeline, threads, replication * rate_per_spout, Keys(forwarded=0.5))
+
+
+def _uneven_chain() -> Workload:
+    """Figure 3: 7 stages, 4 spouts, 3 threads for shuffled and 2 for grouped bolts."""
+    pipeline = chain(7)
+    return Workload(pipeline, chain_threads(pipeline, 3, 2, 4), 4 * 100.0, Keys(forwarded=0.5))
+
+
+def _soccer() -> Workload:
+    return Workload(soccer(), SOCCER_THREADS, SOCCER_RATE, Keys(number=SENSORS))
+
+
+def _with_delay(workload: Workload, delay_ms: float) -> Workload:
+    network = NetworkDelays(0.0, 0.3 * delay_ms, delay_ms, delay_ms)
+    return replace(workload, pipeline=replace(workload.pipeline, network=network))
+
+
+def _steady(workload: Workload, alpha: float, effort: Effort) -> Results:
+    plans = workload.plans(alpha, effort)
+    return {name: Seen.of(plan, workload.run(plan, effort)) for name, plan in plans.items()}
+
+
+def _timeline(workload: Workload, effort: Effort) -> dict[str, Observation]:
+    """From the start; `online` runs the default schedule until its own is ready."""
+    plans = workload.plans(0.0, effort)
+    starts = {**plans, "online": plans["default"]}
+    changes = {"online": (PlanChange(CHANGE_AT_S, plans["online"], PAUSE_S),)}
+    return {
+        name: simulate(
+            starts[name],
+            workload.rate,
+            arrivals=Arrivals("constant", spread=SPREAD),
+            keys=workload.keys,
+            duration_s=END_S,
+            warm_up=0.0,
+            seed=effort.seed,
+            changes=changes.get(name, ()),
+            windows=int(END_S),
+        )
+        for name in SCHEDULERS
+    }
+
+
+def _below(results: Results, scheduler: str) -> float:
+    """Percent that the scheduler's latency is below the default's."""
+    return 100 * (1 - results[scheduler].latency_ms / results["default"].latency_ms)
+
+
+def _less_traffic(results: Results, scheduler: str) -> float:
+    return 100 * (1 - results[scheduler].traffic / results["default"].traffic)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _figures(results: Results) -> tuple[float, ...]:
+    return (
+        *(results[name].latency_ms for name in SCHEDULERS),
+        *(results[name].traffic for name in SCHEDULERS),
+        _below(results, "online"),
+    )
+
+
+_COLUMNS = (
+    *(f"{name} ms" for name in SCHEDULERS),
+    *(f"{name} tuples/s between nodes" for name in SCHEDULERS),
+    "online below default %",
+)
+
+
+def _stages_table(by_stages: Mapping[tuple[int, int], Results]) -> Table:
+    return Table(
+        STAGES_TITLE,
+        ("replication", "stages", *_COLUMNS),
+        tuple((*point, *_figures(results)) for point, results in by_stages.items()),
+    )
+
+
+def _against(
+    title: str, what: str, found: Mapping[float, Results] | Mapping[str, Results]
+) -> Table:
+    rows = tuple((point, *_figures(results)) for point, results in found.items())
+    return Table(title, (what, *_COLUMNS), rows)
+
+
+def _two_charts(
+    name: str, title: str, x_label: str, points: Mapping[float, Results], log_y: bool = False
+) -> tuple[Chart, Chart]:
+    x = tuple(float(point) for point in points)
+
+    def lines(pick: str) -> tuple[Line, ...]:
+        return tuple(
+            Line(who, x, tuple(getattr(results[who], pick) for results in points.values()))
+            for who in SCHEDULERS
+        )
+
+    return (
+        Chart(
+            f"{name}-latency",
+            f"{title}: latency",
+            x_label,
+            "ms",
+            lines("latency_ms"),
+            log_y=log_y,
+        ),
+        Chart(
+            f"{name}-traffic",
+            f"{title}: traffic between nodes",
+            x_label,
+            "tuples/s",
+            lines("traffic"),
+        ),
+    )
+
+
+def _stage_charts(by_stages: Mapping[tuple[int, int], Results]) -> tuple[Chart, ...]:
+    charts: list[Chart] = []
+    for replication in (2, 4):
+        points = {float(s): found for (r, s), found in by_stages.items() if r == replication}
+        title = f"Chain, {replication} times replicated"
+        charts += _two_charts(f"stages-{replication}", title, "stages", points)
+    return tuple(charts)
+
+
+def _alpha_charts(by_alpha: Mapping[float, Results]) -> tuple[Chart, ...]:
+    return _two_charts("alpha", "Chain of 5 stages", "α", by_alpha, log_y=True)
+
+
+def _timeline_chart(name: str, seen: Mapping[str, Observation]) -> Chart:
+    lines = []
+    for who, observation in seen.items():
+        series = observation.series
+        assert series is not None
+        x = tuple((n + 0.5) * series.window_s for n in range(len(series.sink_latency_ms)))
+        lines.append(Line(who, x, series.sink_latency_ms))
+    return Chart(
+        f"time-{name}",
+        f"{name.capitalize()}: latency over time, the online scheduler changes the plan at "
+        f"{CHANGE_AT_S:g} s",
+        "second of the input's arrival",
+        "ms",
+        tuple(lines),
+        log_y=True,
+        from_zero=False,
+    )
+
+
+def _comparisons(
+    by_stages: Mapping[tuple[int, int], Results],
+    by_alpha: Mapping[float, Results],
+    soccer_seen: Results,
+) -> tuple[Comparison, ...]:
+    told = paper("adaptive")
+    chains = list(by_stages.values())
+    four = [results for (replication, _), results in by_stages.items() if replication == 4]
+    two = [results for (replication, _), results in by_stages.items() if replication == 2]
+    best_alpha = min(by_alpha, key=lambda alpha: by_alpha[alpha]["online"].latency_ms)
+    size = (
+        "How much a local hop saves depends on the bolts' service times and the network's delay, "
+        "which the paper does not give: see the table by delay."
+    )
+    return (
+        told.against("online-chain", _mean([_below(each, "online") for each in chains]), size),
+        told.against("online-soccer", _below(soccer_seen, "online"), size),
+        told.against("offline-share-2", _mean([_local_gain(each) for each in two]), _OFFLINE),
+        told.against("offline-share-4", _mean([_local_gain(each) for each in four]), _OFFLINE),
+        told.against("best-alpha", best_alpha, _ALPHA),
+    )
+
+
+def _local_gain(results: Results) -> float:
+    """Percent of the tuples between nodes that the offline scheduler makes local."""
+    return _less_traffic(results, "offline")
+
+
+_OFFLINE = (
+    "1/F is what the paper reasons, and as an upper end: α = 0 keeps workers so small that not "
+    "every thread finds a place beside one that feeds it."
+)
+_ALPHA = (
+    "As in the paper, large workers have less traffic and more latency, but for another reason: in "
+    "Storm one thread per worker sends all its tuples and becomes the bottleneck; ours has no such "
+    "thread, but a slot has one core, and with too many busy threads that is overloaded."
+)
+
+
+def _remarks(
+    by_stages: Mapping[tuple[int, int], Results],
+    by_alpha: Mapping[float, Results],
+    by_delay: Mapping[float, Results],
+    soccer_seen: Results,
+) -> tuple[str, ...]:
+    chains = list(by_stages.values())
+    ordered = sum(
+        each["online"].traffic <= each["offline"].traffic <= each["default"].traffic
+        for each in chains
+    )
+    within = [delay for delay, each in by_delay.items() if 20 <= _below(each, "online") <= 30]
+    gains = {delay: _below(each, "online") for delay, each in by_delay.items()}
+    share = (
+        f"At a delay of {within[0]:g} ms the gain is the paper's."
+        if within
+        else f"It is {gains[min(gains)]:.0f} % at {min(gains):g} ms and {gains[max(gains)]:.0f} % "
+        f"at {max(gains):g} ms."
+    )
+    last = max(by_alpha)
+    return (
+        f"Traffic between nodes is online ≤ offline ≤ default at {ordered} of {len(chains)} points "
+        "of the chain, the order that the paper's text gives.",
+        f"The online scheduler saves {_mean([_less_traffic(e, 'online') for e in chains]):.0f} % "
+        "of the traffic between nodes in the mean over the chain, the offline one "
+        f"{_mean([_less_traffic(e, 'offline') for e in chains]):.0f} %. The online "
+        f"one buys that by using fewer nodes: {min(e['online'].nodes for e in chains)} to "
+        f"{max(e['online'].nodes for e in chains)} in place of the default's "
+        f"{max(e['default'].nodes for e in chains)}. At these rates the CPU of our nodes does not "
+        "forbid it; the paper's nodes, with fewer cores, may have.",
+        f"The latency saved grows with the network's share: {share}",
+        f"At α = {last:g} the online scheduler sends {by_alpha[last]['online'].traffic:,.0f} "
+        f"tuples/s between nodes against {by_alpha[0.0]['online'].traffic:,.0f} at α = 0, with "
+        f"{by_alpha[last]['online'].latency_ms:,.2f} ms against "
+        f"{by_alpha[0.0]['online'].latency_ms:,.2f} ms. {_ALPHA}",
+        "In mid-run, tuples that arrive during the pause wait for its end: our sources do not "
+        "stop, so the latency has a peak as long as the pause before it falls below the default's.",
+        f"Soccer query: online is {_below(soccer_seen, 'online'):.0f} % below default, offline "
+        f"{_below(soccer_seen, 'offline'):.0f} %.",
+    )

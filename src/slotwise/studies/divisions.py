@@ -1,0 +1,138 @@
+"""Divisions of a number of processors among an application's operators: what DRS says of them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from slotwise.allocators.drs import Drs, share_out
+from slotwise.model import Allocation, Pipeline, Plan, Refusal, ServiceRate
+from slotwise.placers.round_robin import RoundRobin
+from slotwise.rates import arrival_rates
+from slotwise.studies.given import given_threads, placed
+from slotwise.workloads.drs import RESERVED, SLOTS_PER_NODE
+
+PROCESSORS = 22
+Division = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Application:
+    """A pipeline, its operators in the order the paper writes divisions, and the divisions that
+    its text names.
+    """
+
+    name: str
+    pipeline: Pipeline
+    rate: float
+    operators: tuple[str, str, str]
+    named: tuple[Division, ...]
+
+    def plan(self, division: Division) -> Plan:
+        threads = dict(zip(self.operators, division, strict=True))
+        allocation = given_threads(self.pipeline, self.rate, threads)
+        return placed(self.pipeline, allocation, RoundRobin())
+
+    def recommended(self, processors: int) -> Division:
+        found = Drs(processors=processors).allocate(
+            self.pipeline.topology, self.pipeline.profiles, self.rate
+        )
+        assert isinstance(found, Allocation)
+        threads = {entry.operator: entry.threads for entry in found}
+        return tuple(threads[name] for name in self.operators)
+
+    def six(self) -> tuple[Division, ...]:
+        """The recommended division, those the paper names, and the nearest others."""
+        best = self.recommended(PROCESSORS)
+        steps = [s for s in itertools.product(range(-2, 3), repeat=3) if sum(s) == 0 and any(s)]
+        near = sorted(steps, key=lambda step: (sum(map(abs, step)), step))
+        others = [tuple(b + s for b, s in zip(best, step, strict=True)) for step in near]
+        usable = [each for each in (best, *self.named, *others) if self._keeps_up(each)]
+        return tuple(sorted(tuple(dict.fromkeys(usable))[:6]))
+
+    def _keeps_up(self, division: Division) -> bool:
+        if min(division) < 1:
+            return False
+        predicted = self.plan(division).predicted
+        return predicted is not None and not predicted.fully_busy
+
+
+def division_name(division: Division) -> str:
+    return ":".join(map(str, division))
+
+
+def with_bursts(plan: Plan) -> Plan:
+    """The same plan with profiles that tell how bursty arrivals are.
+
+    A stream with selectivity 3 puts three tuples at once into a queue, `all` grouping one for each
+    thread: bursts of size b vary b times as much as single tuples. Several streams mix by rate.
+    """
+    topology, threads = plan.pipeline.topology, plan.placement.threads
+    rates = arrival_rates(topology, plan.rate, threads)
+    by_operator = dict(plan.pipeline.profiles.by_operator)
+    for position, operator in enumerate(topology.operators):
+        profile = by_operator[operator.name]
+        if not isinstance(profile, ServiceRate):
+            continue
+        weights = [float(rates.streams[stream]) for stream in topology.inputs[position]]
+        sizes = [
+            max(1.0, topology.streams[stream].selectivity)
+            * (threads[position] if topology.streams[stream].grouping.kind == "all" else 1)
+            for stream in topology.inputs[position]
+        ]
+        variation = float(np.average(sizes, weights=weights))
+        by_operator[operator.name] = replace(profile, arrival_scv=variation)
+    profiles = replace(plan.pipeline.profiles, by_operator=by_operator)
+    return replace(plan, pipeline=replace(plan.pipeline, profiles=profiles))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Machines before and after DRS looks at a latency bound."""
+
+    bound_ms: float
+    started: int
+    """Processors at the beginning."""
+    processors: int
+    before: Division
+    after: Division
+    before_ms: float
+    after_ms: float
+
+
+def _processors(machines: int) -> int:
+    return SLOTS_PER_NODE * machines - RESERVED
+
+
+def fewest_machines(app: Application, bound_ms: float, started: int) -> Fitted:
+    """The fewest machines whose processors, divided best, keep the bound."""
+    fewest = next(
+        machines
+        for machines in itertools.count(1)
+        if (estimate := _estimate(app, _processors(machines))) is not None and estimate <= bound_ms
+    )
+    processors = _processors(fewest)
+    before_ms, after_ms = _estimate(app, started), _estimate(app, processors)
+    assert before_ms is not None
+    assert after_ms is not None
+    return Fitted(
+        bound_ms,
+        started,
+        processors,
+        app.recommended(started),
+        app.recommended(processors),
+        before_ms,
+        after_ms,
+    )
+
+
+def _estimate(app: Application, processors: int) -> float | None:
+    """The model's E[T] for the best division; None if there is none that keeps up."""
+    rates = arrival_rates(app.pipeline.topology, app.rate)
+    index = app.pipeline.topology.index
+    service = [app.pipeline.profiles.service(name).rate for name in app.operators]
+    arriving = rates.operators[[index[name] for name in app.operators]]
+    found = share_out(arriving, np.array(service), np.ones(3), rates.external, processors)
+    return None if isinstance(found, Refusal) else found[1]

@@ -1,0 +1,149 @@
+"""What a study is made of: values only, so that writing them down is somebody else's work.
+
+A study computes everything it holds, the paper's own figures excepted: those are PaperFigures,
+read from paper_figures.yaml.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
+
+Cell = float | int | str | None
+Verdict = Literal["agrees", "same direction", "differs"]
+T = TypeVar("T")
+
+AGREES_WITHIN = 0.1
+"""A figure agrees with the paper's if it is within this part of it."""
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A figure as a paper prints it; `low` and `high` are equal where it prints one number."""
+
+    what: str
+    low: float
+    high: float
+    unit: str
+    source: str
+    """Section and figure or table of the paper."""
+    neutral: float | None = None
+    """What the figure would be if the effect it tells of did not exist: 0 for a gain, say."""
+
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return f"{self.low:g} {self.unit}".strip()
+        return f"{self.low:g} to {self.high:g} {self.unit}".strip()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One row of the table "paper | ours"."""
+
+    paper: PaperFigure
+    ours: float
+    why: str = ""
+    """Where ours differs: the reason."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Within 10 % of the paper's range: agrees. Else on the same side of `neutral`, or not."""
+        low, high, neutral = self.paper.low, self.paper.high, self.paper.neutral
+        slack = AGREES_WITHIN * max(abs(low), abs(high))
+        if low - slack <= self.ours <= high + slack:
+            return "agrees"
+        if neutral is not None and ((low + high) / 2 - neutral) * (self.ours - neutral) > 0:
+            return "same direction"
+        return "differs"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of figures under a title; every column names its unit."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def column(self, name: str) -> list[Cell]:
+        position = self.columns.index(name)
+        return [row[position] for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve, cloud of points or group of bars; None leaves a gap."""
+
+    name: str
+    x: tuple[float | str, ...]
+    y: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What a picture shows, and not how it is drawn. `name` becomes part of the file's name."""
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    lines: tuple[Line, ...]
+    kind: Literal["lines", "points", "bars"] = "lines"
+    log_x: bool = False
+    log_y: bool = False
+    diagonal: bool = False
+    """Draw y = x, where the two axes are the same quantity."""
+    from_zero: bool = True
+    levels: tuple[tuple[str, float], ...] = ()
+    """Horizontal lines: (name, height)."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A paper's evaluation, measured again in simulation."""
+
+    name: str
+    title: str
+    citation: str
+    quick: bool
+    seed: int
+    assumptions: tuple[str, ...]
+    """What the paper does not say and we chose."""
+    comparisons: tuple[Comparison, ...]
+    tables: tuple[Table, ...]
+    charts: tuple[Chart, ...]
+    remarks: tuple[str, ...]
+    """What came out, and where it differs from the paper, why."""
+
+    def table(self, title: str) -> Table:
+        return next(table for table in self.tables if table.title == title)
+
+
+class Progress(Protocol):
+    """Called as each(items, what is done): gives the items back one by one, and may show that."""
+
+    def __call__(self, items: Sequence[T], what: str, /) -> Iterable[T]: ...
+
+
+def _untold(items: Sequence[T], what: str, /) -> Iterable[T]:
+    return items
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work a study does, and who is told about it."""
+
+    quick: bool = False
+    """Fewer points and shorter simulations: for tests, and for a first look."""
+    seed: int = 0
+    each: Progress = _untold
+    clock: Callable[[], float] = time.perf_counter
+    """For the few figures that are running times of our own code."""
+
+    def pick(self, full: T, quick: T) -> T:
+        return quick if self.quick else full
+
+
+FULL = Effort()

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from slotwise import studies
+from slotwise.cli import DONE, ERROR, USAGE, run
+from tests.studies.quick import quick
+
+
+def test_writes_all_files_and_prints_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "made" / "here"
+    assert run(["study", "drs", "--quick", "--output", str(target)]) == DONE
+    names = {path.name for path in target.iterdir()}
+    assert {"drs.json", "drs.md", "drs.html", "drs-network.png"} <= names
+    assert not [name for name in names if name.startswith(".")], "temporary files are gone"
+    printed = capsys.readouterr()
+    assert "VLD, best division: extractor" in printed.out
+    assert "drs.html" in printed.err
+
+
+def test_json_alone_writes_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["study", "p-deployer", "--quick", "--json"]) == DONE
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["name"] == "p-deployer"
+    assert printed.err == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_output_the_directory_is_named_after_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(studies, "run", lambda name, effort: quick(name))
+    assert run(["study", "drs", "--quick"]) == DONE
+    assert (tmp_path / "study-drs" / "drs.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (["nothing"], ERROR, "unknown study 'nothing': there are model-driven, adaptive"),
+        (["adaptiv"], ERROR, "did you mean 'adaptive'?"),
+        ([], USAGE, "requires an argument"),
+    ],
+)
+def test_a_bad_name_gets_one_sentence(
+    arguments: list[str], status: int, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["study", *arguments]) == status
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_file_in_the_way_is_told_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "taken").write_text("mine")
+    assert run(["study", "drs", "--output", str(tmp_path / "taken")]) == ERROR
+    assert capsys.readouterr().err == f"slotwise: {tmp_path / 'taken'}: this is no directory\n"
+    assert (tmp_path / "taken").read_text() == "mine"

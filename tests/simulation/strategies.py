@@ -1,0 +1,112 @@
+"""Random plans, with every grouping, and random options, for hypothesis."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from slotwise.model import (
+    FixedLoad,
+    Grouping,
+    NetworkDelays,
+    Pipeline,
+    Placement,
+    Plan,
+    Profiles,
+    ServiceRate,
+    TaskCosts,
+    Topology,
+)
+from slotwise.rates import arrival_rates
+from slotwise.simulation import Arrivals, Keys, Network, Options, Routing, Schedule, ServiceTimes
+from tests.strategies import allocations, clusters, topologies
+
+groupings = st.one_of(
+    st.sampled_from(["shuffle", "all", "global", "direct", "weighted", "local-or-shuffle"]).map(
+        Grouping
+    ),
+    st.just(Grouping("fields", ("key",))),
+)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """Up to 6 operators, loaded from idle to too much; at most 60 visits per input."""
+    bare = draw(topologies(largest=6))
+    topology = Topology(
+        "random",
+        bare.operators,
+        tuple(replace(stream, grouping=draw(groupings)) for stream in bare.streams),
+    )
+    allocation = draw(allocations(topology))
+    visits = arrival_rates(topology, 1.0, allocation.threads).operators
+    assume(visits.sum() < 60)
+    profiles = {}
+    for position, entry in enumerate(allocation):
+        needed = allocation.rate * visits[position] / entry.threads
+        profiles[entry.operator] = draw(
+            st.sampled_from(
+                [
+                    FixedLoad(1, 0.1, 0.1),
+                    ServiceRate(needed * 1.3, cpu=0.1),
+                    ServiceRate(needed * 2, cpu=0.2, service_scv=0.5),
+                    TaskCosts(cpu_points=40 / needed, transfer_points=10 / needed),
+                ]
+            )
+        )
+    cluster = draw(clusters())
+    slots = draw(
+        st.lists(
+            st.integers(0, cluster.slots - 1),
+            min_size=allocation.total_threads,
+            max_size=allocation.total_threads,
+        )
+    )
+    delays = draw(st.sampled_from([NetworkDelays(), NetworkDelays(0, 0, 0, 0)]))
+    pipeline = Pipeline(topology, Profiles(profiles, 3584.0), cluster=cluster, network=delays)
+    return Plan(
+        pipeline=pipeline,
+        rate=allocation.rate,
+        allocation=allocation,
+        cluster=cluster,
+        slots=cluster.slots,
+        extra_slots=0,
+        placement=Placement("random", tuple(allocation.threads.tolist()), np.array(slots)),
+        weights={
+            entry.operator: tuple(float(n + 1) for n in range(entry.threads))
+            for entry in allocation
+        },
+    )
+
+
+@st.composite
+def options(draw: st.DrawFn) -> Options:
+    """What both kernels can do."""
+    schedules = [None, Schedule.step(1, 2), Schedule.sine(3, 0.5), Schedule.burst(2, 0.5, 3)]
+    kinds = [Arrivals(k, draw(st.sampled_from(schedules))) for k in ("poisson", "uniform")]
+    kinds += [Arrivals("constant", spread=0.3), Arrivals("trace", trace_s=(0.0, 1.0, 1.0, 4.0))]
+    services = [
+        ServiceTimes(),
+        ServiceTimes("deterministic"),
+        ServiceTimes("lognormal", 2.0),
+        ServiceTimes("gamma", 3.0),
+        ServiceTimes("samples", samples=(1.0, 2.0, 6.0)),
+    ]
+    return Options(
+        arrivals=draw(st.sampled_from(kinds)),
+        service=draw(st.sampled_from(services)),
+        keys=draw(st.sampled_from([Keys(number=7), Keys("zipf", 20, 1.2, forwarded=0.5)])),
+        routing=Routing(
+            draw(st.sampled_from(["round-robin", "random"])),
+            draw(st.sampled_from(["fixed", "random"])),
+            draw(st.sampled_from(["own", "own", "shared"])),
+        ),
+        network=draw(st.sampled_from([Network(), Network(send_ms=0.2, receive_ms=0.1)])),
+        tuples=draw(st.integers(1, 300)),
+        warm_up=draw(st.sampled_from([0.0, 0.2])),
+        seed=draw(st.integers(0, 1000)),
+        windows=draw(st.integers(1, 30)),
+    )

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+import slotwise
+from slotwise.model import ServiceRate
+from slotwise.studies.divisions import Application, fewest_machines, with_bursts
+from slotwise.workloads.drs import VIDEO_RATE, video_logo_detection
+
+
+def application(nodes: int = 5) -> Application:
+    operators = ("extractor", "matcher", "aggregator")
+    return Application("VLD", video_logo_detection(nodes), VIDEO_RATE, operators, ((8, 12, 2),))
+
+
+def test_the_model_recommends_what_the_paper_did() -> None:
+    assert application().recommended(22) == (10, 11, 1)
+    assert application().recommended(17) == (8, 8, 1)
+
+
+def test_six_divisions_use_all_processors_and_keep_up() -> None:
+    six = application().six()
+    assert len(set(six)) == 6
+    assert {sum(division) for division in six} == {22}
+    assert (10, 11, 1) in six
+    assert (8, 12, 2) in six
+
+
+@pytest.mark.parametrize(("bound_ms", "processors"), [(500.0, 22), (1000.0, 17)])
+def test_the_fewest_machines_that_keep_a_bound(bound_ms: float, processors: int) -> None:
+    assert fewest_machines(application(), bound_ms, 22).processors == processors
+
+
+def test_bursts_are_as_large_as_what_one_tuple_causes_at_once() -> None:
+    loop = slotwise.load("loop")
+    operators = ("generator", "detector", "reporter")
+    plan = with_bursts(Application("FPD", loop, 320.0, operators, ()).plan((6, 13, 3)))
+    detector = plan.pipeline.profiles["detector"]
+    generator = plan.pipeline.profiles["generator"]
+    assert isinstance(detector, ServiceRate)
+    assert isinstance(generator, ServiceRate)
+    assert generator.arrival_scv == 1
+    # Of 1,000 tuples, 935 come three at a time and 65 thirteen at a time.
+    assert detector.arrival_scv == pytest.approx(0.935 * 3 + 0.065 * 13)
