@@ -1,7 +1,7 @@
 """How fast the simulator is: against SimPy side by side, and how its time grows.
 
-    python benchmarks/simulation.py            # ratios, growth to 10⁷ tuples, 50,000 threads
-    python benchmarks/simulation.py --largest  # growth to 10⁸ tuples: a minute more
+    python -m benchmarks.simulation            # ratios, growth to 10⁷ tuples, 50,000 threads
+    python -m benchmarks.simulation --largest  # growth to 10⁸ tuples: half a minute more
 
 Times are of this process's CPU, so that a busy machine slows all alike; SimPy and the kernels take
 turns, and each figure is the median of the rounds.
@@ -9,6 +9,7 @@ turns, and each figure is the median of the rounds.
 
 from __future__ import annotations
 
+import itertools
 import random
 import resource
 import statistics
@@ -92,7 +93,7 @@ def large_topology(operators: int = 1000, threads: int = 50_000, visits: int = 1
 
 def tandem() -> Plan:
     names = ["a", *(f"b{i}" for i in range(STAGES))]
-    streams = [f"{one}>{other}" for one, other in zip(names, names[1:], strict=False)]
+    streams = [f"{one}>{other}" for one, other in itertools.pairwise(names)]
     return plan(
         topology(*streams),
         dict.fromkeys(names[1:], 1.0),

@@ -121,7 +121,8 @@ def run(
 
 def _rooms(expected: NDArray[np.float64]) -> Integers:
     """Rows per operator; the chance that a chunk of Poisson arrivals needs more is small."""
-    return np.ceil(1.2 * expected + 6 * np.sqrt(expected) + 16).astype(np.int64)
+    rows = np.ceil(1.2 * expected + 6 * np.sqrt(expected) + 16)
+    return np.asarray(rows, dtype=np.int64)
 
 
 def _state(world: World, rooms: Integers) -> State:

@@ -180,6 +180,7 @@ def _last_words(error: Exception, log: IO[bytes]) -> str:
     if re.search("No module named '(slotwise|pyarrow|numba)", text):
         return "its workers do not have Slotwise: install 'slotwise[spark]' on all of them"
     for pattern in (
+        r"(Failed to connect to [^\n]*)",
         r"^(?:\w+\.)*(?:PythonException|\w*Error): .*\n(?:.*\n)*?(\w[\w.]*(?:Error|Exception): .*)",
         r"SparkException: (.*)",
         r"(?:ERROR|Exception|Error)\b:? (.*)",
