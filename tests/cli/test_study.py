@@ -38,7 +38,8 @@ def test_without_output_the_directory_is_named_after_the_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(studies, "run", lambda name, effort: quick(name))
+    made = quick("drs")
+    monkeypatch.setattr(studies, "run", lambda name, effort: made)
     assert run(["study", "drs", "--quick"]) == DONE
     assert (tmp_path / "study-drs" / "drs.html").exists()
 
