@@ -33,9 +33,10 @@ class TrafficBased:
        the two to the workers they are on and the least loaded one are tried, and the one that keeps
        most traffic inside workers is taken; at a tie they stay, or else the first tried.
     2. Threads without traffic then go to the least loaded worker, largest first.
-    3. At most M(α) threads per worker (`most_threads`), and no more CPU than a slot has, or, if so
-       not all find a worker, than the largest node has: the paper lets a worker grow past what any
-       node can take beside others, and then finds no place for it.
+    3. At most M(α) threads per worker (`most_threads`), and no more CPU than the largest node has:
+       the paper lets a worker grow past that, and then finds no place for it. Where the topology
+       does not ask for a number of workers, every slot is one, and gets no more CPU than it has
+       unless some thread then finds no worker.
     4. All min(workers, threads) workers are used: empty ones at the end get the threads that
        exchange least with their own worker.
     5. The same with workers onto nodes, where the limits are a node's slots and its CPU (speed ×
@@ -67,7 +68,9 @@ class TrafficBased:
         flows = traffic.between_threads(topology, allocation)
         pairs = Pairs.of(threads, flows.senders, flows.receivers, flows.rates)
         node_cpu = np.add.reduceat(cluster.slot_cpu, cluster.first_slot[:-1])
-        limits = float(cluster.slot_cpu.max()), float(node_cpu.max()), np.inf
+        limits: tuple[float, ...] = float(node_cpu.max()), np.inf
+        if topology.workers is None:
+            limits = float(cluster.slot_cpu.max()), *limits
         worker = self._workers(pairs, allocation.thread_cpu, workers, most, limits)
         load = np.bincount(worker, allocation.thread_cpu, workers).astype(np.float64)
         one = np.repeat(worker, np.diff(pairs.first))
