@@ -1,0 +1,1 @@
+"""Plans on Spark: the only folder that imports pyspark."""
