@@ -1,0 +1,26 @@
+package org.slotwise.source;
+
+import java.io.Serializable;
+
+/**
+ * Ids still to be read: {@code next}, {@code next + stride}, … below {@code end}.
+ *
+ * <p>{@code due} is when {@code next} is due, in records of the schedule: its id for even arrivals;
+ * for Poisson arrivals a sum of exponential gaps of mean {@code stride}, each a function of seed and
+ * id, so that many spans together are one Poisson process.
+ */
+record Span(long next, long stride, long end, double due) implements Serializable {
+
+  /** The span whose first id is {@code next}, when the one before was due at {@code before}. */
+  static Span from(long next, long stride, long end, double before, Arrivals arrivals) {
+    return new Span(next, stride, end, before + arrivals.gap(next, stride));
+  }
+
+  boolean isEmpty() {
+    return next >= end;
+  }
+
+  Span afterNext(Arrivals arrivals) {
+    return new Span(next + stride, stride, end, due + arrivals.gap(next + stride, stride));
+  }
+}
