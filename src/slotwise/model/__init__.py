@@ -3,7 +3,14 @@
 from slotwise.model.allocation import Allocation, Bundle, OperatorAllocation, whole
 from slotwise.model.cluster import Cluster, Node, Slot, VmType
 from slotwise.model.errors import ModelError, Refused, SlotwiseError
-from slotwise.model.observation import Observation, OperatorLoad, Prediction, SlotLoad
+from slotwise.model.observation import (
+    Observation,
+    OperatorLoad,
+    Prediction,
+    SlotLoad,
+    ThreadLoad,
+    TimeSeries,
+)
 from slotwise.model.pipeline import Choice, Goals, NetworkDelays, Pipeline, Scheduler
 from slotwise.model.placement import CommunicationSchedule, Placement
 from slotwise.model.plan import Plan
@@ -52,9 +59,11 @@ __all__ = [
     "SlotwiseError",
     "Stream",
     "TaskCosts",
+    "ThreadLoad",
     "ThreadRow",
     "ThreadTable",
     "ThreadTraffic",
+    "TimeSeries",
     "Topology",
     "Traffic",
     "VmType",

@@ -22,6 +22,14 @@ class ThreadTraffic:
     receivers: NDArray[np.int64]
     rates: NDArray[np.float64]
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ThreadTraffic) and all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("senders", "receivers", "rates")
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
 
 @dataclass(frozen=True)
 class Traffic:

@@ -86,7 +86,7 @@ class OperatorDocument(Document):
     )
     python: str | None = Field(
         default=None,
-        description="module:function, of PySpark columns, or of Arrow batches if it is so annotated.",
+        description="module:function, of PySpark columns, or of Arrow batches if so annotated.",
     )
     on_error: ErrorPolicy = Field(
         default="fail", description="A tuple that the logic fails on: end the run, or skip it."

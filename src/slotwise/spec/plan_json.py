@@ -41,6 +41,7 @@ from slotwise.spec.plan_document import (
     BundleEntry,
     NodeEntry,
     OperatorAllocationEntry,
+    OperatorLoadEntry,
     PlanDocument,
     PredictionEntry,
     ScheduleEntry,
@@ -144,7 +145,13 @@ def _schedule_entry(schedule: CommunicationSchedule | None) -> ScheduleEntry | N
 def _prediction_entry(prediction: Prediction | None) -> PredictionEntry | None:
     if prediction is None:
         return None
-    return PredictionEntry.model_validate(_without_infinity(dataclasses.asdict(prediction)))
+    told = _without_infinity(dataclasses.asdict(prediction))
+    # The other fields of an Observation are for what only a run can tell.
+    told = {key: told[key] for key in PredictionEntry.model_fields}
+    for load in told["operators"]:
+        for key in load.keys() - OperatorLoadEntry.model_fields.keys():
+            del load[key]
+    return PredictionEntry.model_validate(told)
 
 
 def _without_infinity(value: Any) -> Any:
