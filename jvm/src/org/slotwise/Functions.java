@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.AbstractDataType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.slotwise.meters.Attempt;
+import org.slotwise.meters.Latency;
 import org.slotwise.meters.MeterIn;
 import org.slotwise.meters.MeterOut;
 import org.slotwise.work.Work;
@@ -24,7 +25,7 @@ import scala.runtime.BoxedUnit;
 /**
  * The SQL functions of Slotwise, registered in a session by {@code spark.sql.extensions}: {@code
  * burn_us}, {@code wait_us}, {@code hold_mb}, {@code call_url} ({@link Work}); {@code meter_in},
- * {@code meter_out}, {@code attempt}.
+ * {@code meter_out}, {@code meter_sent}, {@code meter_latency}, {@code attempt}.
  */
 public final class Functions implements Function1<SparkSessionExtensions, BoxedUnit> {
 
@@ -41,6 +42,8 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
     add(extensions, "call_url", 2, 2, given -> work("callUrl", DataTypes.StringType, given));
     add(extensions, "meter_in", 1, 1, given -> new MeterIn(given.get(0)));
     add(extensions, "meter_out", 1, 2, Functions::meterOut);
+    add(extensions, "meter_sent", 2, 2, given -> MeterOut.sent(given.get(0), given.get(1)));
+    add(extensions, "meter_latency", 1, 1, given -> new Latency(given.get(0)));
     add(extensions, "attempt", 1, 1, given -> new Attempt(given.get(0)));
     return BoxedUnit.UNIT;
   }
@@ -83,6 +86,6 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
   /** Without targets the record goes to nobody in the query, and counts as one. */
   private static Expression meterOut(List<Expression> given) {
     Expression nobody = Literal$.MODULE$.apply(new Integer[] {-1});
-    return new MeterOut(given.get(0), given.size() == 2 ? given.get(1) : nobody);
+    return MeterOut.done(given.get(0), given.size() == 2 ? given.get(1) : nobody);
   }
 }

@@ -3,6 +3,7 @@ package org.slotwise.meters;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -31,6 +32,7 @@ public final class MeterBoard {
     public long cpuNanos;
     public long failures;
     public long[] sampled = new long[0];
+    public long[] latencies = new long[0];
     public String executor;
   }
 
@@ -109,12 +111,16 @@ public final class MeterBoard {
     sum.cpuNanos += task.cpuNanos();
     sum.failures += task.failures();
     sum.executor = executor;
-    if (sum.sampled.length < task.sampled().length) {
-      sum.sampled = java.util.Arrays.copyOf(sum.sampled, task.sampled().length);
+    sum.sampled = sum(sum.sampled, task.sampled());
+    sum.latencies = sum(sum.latencies, task.latencies());
+  }
+
+  private static long[] sum(long[] before, long[] more) {
+    long[] made = Arrays.copyOf(before, Math.max(before.length, more.length));
+    for (int i = 0; i < more.length; i++) {
+      made[i] += more[i];
     }
-    for (int i = 0; i < task.sampled().length; i++) {
-      sum.sampled[i] += task.sampled()[i];
-    }
+    return made;
   }
 
   /** All sums as JSON; executors that are gone are left out. */

@@ -13,18 +13,17 @@ record Report(
     long cpuNanos,
     long failures,
     long[] sampled,
+    long[] latencies,
     boolean isLast)
     implements Serializable {
 
+  private static final long[] NONE = new long[0];
+
   static Report nothing(TaskMeter of) {
-    return new Report(of.query, of.stage, of.partition, 0, 0, 0, 0, 0, new long[0], false);
+    return new Report(of.query, of.stage, of.partition, 0, 0, 0, 0, 0, NONE, NONE, false);
   }
 
   Report minus(Report before) {
-    long[] difference = sampled.clone();
-    for (int i = 0; i < before.sampled.length; i++) {
-      difference[i] -= before.sampled[i];
-    }
     return new Report(
         query,
         stage,
@@ -34,7 +33,16 @@ record Report(
         busyNanos - before.busyNanos,
         cpuNanos - before.cpuNanos,
         failures - before.failures,
-        difference,
+        difference(sampled, before.sampled),
+        difference(latencies, before.latencies),
         isLast);
+  }
+
+  private static long[] difference(long[] now, long[] before) {
+    long[] made = now.clone();
+    for (int i = 0; i < before.length; i++) {
+      made[i] -= before[i];
+    }
+    return made;
   }
 }

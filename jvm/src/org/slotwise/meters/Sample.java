@@ -3,7 +3,7 @@ package org.slotwise.meters;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 
-/** How often each partition of the next level was a target, among the sampled records. */
+/** How often each number came: partitions that were a target, or buckets of latencies. */
 final class Sample {
   private volatile AtomicLongArray counts = new AtomicLongArray(0);
 
@@ -12,10 +12,14 @@ final class Sample {
     for (int i = 0; i < targets.numElements(); i++) {
       int target = targets.getInt(i);
       if (target >= 0) {
-        AtomicLongArray room = target < counts.length() ? counts : grown(target + 1);
-        room.lazySet(target, room.get(target) + 1);
+        count(target);
       }
     }
+  }
+
+  void count(int number) {
+    AtomicLongArray room = number < counts.length() ? counts : grown(number + 1);
+    room.lazySet(number, room.get(number) + 1);
   }
 
   private AtomicLongArray grown(int size) {

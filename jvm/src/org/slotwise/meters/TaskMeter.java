@@ -2,6 +2,7 @@ package org.slotwise.meters;
 
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.time.Instant;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.TaskContext;
@@ -29,6 +30,7 @@ public final class TaskMeter {
   private final AtomicLong busyNanos = new AtomicLong();
   private final AtomicLong failures = new AtomicLong();
   private final Sample sample = new Sample();
+  private final Sample latencies = new Sample();
   private volatile long cpuAtEnd = -1;
   private long arrivedAt = -1;
   private Report reported = Report.nothing(this);
@@ -86,11 +88,33 @@ public final class TaskMeter {
     } else {
       add(meter.arrivals, 1);
     }
+    meter.send(targets);
+  }
+
+  /** As {@link #emitted}, for one more tuple of a record the operator is done with. */
+  public static void sent(ArrayData targets) {
+    TaskMeter meter = CURRENT.get();
+    if (meter != null) {
+      meter.send(targets);
+    }
+  }
+
+  /** A tuple due at {@code micros} has come to the end of the query. */
+  public static void arrivedAtEnd(long micros) {
+    TaskMeter meter = CURRENT.get();
+    if (meter != null) {
+      Instant now = Instant.now();
+      long nowMicros = now.getEpochSecond() * 1_000_000 + now.getNano() / 1000;
+      meter.latencies.count(Latency.bucket(nowMicros - micros));
+    }
+  }
+
+  private void send(ArrayData targets) {
     int count = targets == null ? 0 : targets.numElements();
-    add(meter.emitted, count);
+    add(emitted, count);
     // By chance, not every n-th: records are routed in turns, and turns of equal length would hide.
-    if (count > 0 && ThreadLocalRandom.current().nextDouble() < meter.sampledShare) {
-      meter.sample.add(targets);
+    if (count > 0 && ThreadLocalRandom.current().nextDouble() < sampledShare) {
+      sample.add(targets);
     }
   }
 
@@ -121,6 +145,7 @@ public final class TaskMeter {
             Math.max(0, cpu - cpuAtStart),
             failures.get(),
             sample.counts(),
+            latencies.counts(),
             isLast);
     Report since = now.minus(reported);
     reported = now;
