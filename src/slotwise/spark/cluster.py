@@ -210,8 +210,9 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
         "spark.sql.extensions": "org.slotwise.Functions",
         **(cluster.quota.conf if cluster.quota else {}),
     }
-    if meters or cluster.quota:
+    if meters or cluster.quota:  # the plugin does both
         made["spark.plugins"] = "org.slotwise.meters.MetersPlugin"
+        made["spark.slotwise.meters"] = str(meters).lower()
     if cluster.is_embedded:
         made |= {"spark.driver.host": MASTER_HOST, "spark.driver.bindAddress": MASTER_HOST}
         made |= {"spark.local.dir": str(cluster.folder)}

@@ -67,11 +67,7 @@ final class PacedOffset extends Offset {
     for (Position position : positions()) {
       Span last = last(position);
       top = Math.max(top, last.next());
-      // `due` is of the next record; the fresh spans want that of the record before.
-      topDue = Math.max(topDue, last.due());
-    }
-    if (!arrivals.isPoisson()) {
-      topDue = top;
+      topDue = Math.max(topDue, last.due()); // for even arrivals this is `top`
     }
     List<Position> made = fresh(top, partitions, end, topDue, arrivals);
     int turn = 0;

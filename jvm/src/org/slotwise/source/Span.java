@@ -11,11 +11,6 @@ import java.io.Serializable;
  */
 record Span(long next, long stride, long end, double due) implements Serializable {
 
-  /** The span whose first id is {@code next}, when the one before was due at {@code before}. */
-  static Span from(long next, long stride, long end, double before, Arrivals arrivals) {
-    return new Span(next, stride, end, before + arrivals.gap(next, stride));
-  }
-
   boolean isEmpty() {
     return next >= end;
   }
