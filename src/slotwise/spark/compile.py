@@ -37,7 +37,8 @@ from slotwise.spark.synthetic import Work, service_us, work_sql
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-CARRIED = ("_operator", "_thread", "id", "ts")
+NOBODY = "array(-1)"
+"""The target of a tuple that leaves the query."""
 
 
 @dataclass(frozen=True)
@@ -255,12 +256,13 @@ class _Building:
         onward = f" ELSE array({self.routes.onward(level)})" if passing else ""
         return f"CASE _operator {' '.join(cases)}{onward} END"
 
-    def _metered(self, level: int, frame: DataFrame, targets: str | None) -> DataFrame:
+    def _metered(self, level: int, frame: DataFrame, targets: str) -> DataFrame:
         if not self.meters:
             return frame
         for operator in self.layout.levels[level]:
-            out = f"_out{operator}"
-            counted = f"meter_out({out}, {targets})" if targets else f"meter_out({out})"
+            out, flat = f"_out{operator}", self.topology.operators[operator].logic.flat
+            meter = "meter_sent" if flat and level in self.flat_levels else "meter_out"
+            counted = f"{meter}({out}, {targets})"
             frame = self._add(frame, out, f"CASE WHEN _operator = {operator} THEN {counted} END")
         return frame
 
@@ -346,14 +348,13 @@ class _Building:
             f"'{name}', _made_{name}" for name in made
         ]
         out = f"named_struct({', '.join(pairs)})"
-        counted = f"meter_in({out})" if self.meters else out
         if not passed:
             return frame.selectExpr(
                 f"{own} AS _operator",
                 "spark_partition_id() AS _thread",
                 "id",
                 "ts",
-                f"{counted} AS _out{own}",
+                f"{out} AS _out{own}",
             )
         kept = {"_operator": str(own), "_thread": "spark_partition_id()", "id": "id", "ts": "ts"}
         return frame.selectExpr(
@@ -361,7 +362,7 @@ class _Building:
                 f"IF(_passed IS NULL, {kept.get(name, 'NULL')}, _passed.{name}) AS {name}"
                 for name in passed
             ),
-            f"IF(_passed IS NULL, {counted}, NULL) AS _out{own}",
+            f"IF(_passed IS NULL, {out}, NULL) AS _out{own}",
         )
 
     # -- the end ----------------------------------------------------------------------------
@@ -372,13 +373,14 @@ class _Building:
         Where operators of the last level make different types of tuples, each type is a column.
         """
         level = len(self.layout.levels) - 1
-        frame = self._metered(level, frame, None)
+        frame = self._metered(level, frame, NOBODY)
         ends = [*self.layout.levels[level], *sorted(self.layout.delivered(level))]
         outs = {
             i: f"_out{i}" if i in self.layout.levels[level] else self.records.of(i) for i in ends
         }
         names = " ".join(f"WHEN {i} THEN {_text(self.topology.operators[i].name)}" for i in ends)
-        columns = [f"CASE _operator {names} END AS operator", "_thread AS thread", "id", "ts"]
+        due = "meter_latency(ts) AS ts" if self.meters else "ts"
+        columns = [f"CASE _operator {names} END AS operator", "_thread AS thread", "id", due]
         types = {
             self.records.of(i): [j for j in ends if self.records.of(j) == self.records.of(i)]
             for i in ends
