@@ -6,8 +6,9 @@ latency is that of tuples at the ends of the query, from when their source tuple
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,7 +101,9 @@ class _Loads:
         self.watched, self.seconds = watched, seconds
         self.first_thread = watched.plan.allocation.first_thread
         before, after = _by_thread(watched, first), _by_thread(watched, last)
-        self.latencies = _latencies(after) - _padded(_latencies(before), _latencies(after))
+        self.latencies = latencies_of(after.values())
+        earlier = latencies_of(before.values())
+        self.latencies[: len(earlier)] -= earlier
         self.threads = tuple(
             self._thread(number, before.get(number), after.get(number))
             for number in range(watched.plan.allocation.total_threads)
@@ -209,23 +212,21 @@ def _by_thread(watched: Watched, snapshot: MeterSnapshot) -> dict[int, ThreadMet
     }
 
 
-def _latencies(meters: dict[int, ThreadMeter]) -> NDArray[np.int64]:
-    longest = max((len(meter.latencies) for meter in meters.values()), default=0)
+def latencies_of(threads: Iterable[ThreadMeter]) -> NDArray[np.int64]:
+    """How many tuples were in each bucket of latencies, all threads together."""
+    meters = list(threads)
+    longest = max((len(meter.latencies) for meter in meters), default=0)
     total = np.zeros(longest, dtype=np.int64)
-    for meter in meters.values():
+    for meter in meters:
         total[: len(meter.latencies)] += np.array(meter.latencies, dtype=np.int64)
     return total
-
-
-def _padded(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.pad(shorter, (0, len(longer) - len(shorter)))
 
 
 def _mean(buckets: NDArray[np.int64]) -> float:
     total = int(buckets.sum())
     if not total:
         return math.nan
-    return float(sum(bucket_ms(b) * buckets[b] for b in np.flatnonzero(buckets)) / total)
+    return float(sum(bucket_ms(int(b)) * buckets[b] for b in np.flatnonzero(buckets)) / total)
 
 
 def _series(watched: Watched, snapshots: Sequence[MeterSnapshot]) -> TimeSeries | None:
@@ -236,7 +237,7 @@ def _series(watched: Watched, snapshots: Sequence[MeterSnapshot]) -> TimeSeries 
     arriving: list[float] = []
     latency: list[float | None] = []
     throughput: dict[str, list[float]] = {name: [] for name in names}
-    for first, last in zip(snapshots, snapshots[1:], strict=False):
+    for first, last in itertools.pairwise(snapshots):
         loads = _Loads(watched, first, last, max(last.time - first.time, 1e-9))
         arriving.append(loads.source_rate)
         mean = _mean(loads.latencies)
