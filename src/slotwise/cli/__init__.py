@@ -14,7 +14,7 @@ from cyclopts import App, CycloptsError
 
 from slotwise import __version__
 
-COMMANDS = ("plan", "compare", "init", "examples", "algorithms", "schema", "doctor")
+COMMANDS = ("plan", "compare", "run", "init", "examples", "algorithms", "schema", "doctor")
 DONE, ERROR, USAGE, GOAL_MISSED, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 99, 130, 141
 
 app = App(

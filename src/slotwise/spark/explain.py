@@ -1,0 +1,57 @@
+"""What a plan becomes on Spark, before it runs: levels, partitions, SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slotwise.spark import java
+from slotwise.spark.compile import Outline, compile
+
+
+def explain(outline: Outline) -> str:
+    """For each level its operators, their partitions and slots, and the columns computed there.
+
+    Takes a Spark session of this process alone, to check the SQL; no cluster is started.
+    """
+    return "\n".join(_lines(outline, _sql(outline)))
+
+
+def _sql(outline: Outline) -> tuple[tuple[str, ...], ...]:
+    from pyspark.sql import SparkSession
+
+    java.check()
+    jar = str(java.classpath_jar())
+    settings = {
+        "spark.master": "local[1]",
+        "spark.ui.enabled": "false",
+        "spark.log.level": "ERROR",
+        "spark.jars": jar,
+        "spark.driver.extraClassPath": jar,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.extensions": "org.slotwise.Functions",
+    }
+    builder = SparkSession.builder.appName("slotwise explain")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    try:
+        return compile(spark, outline).sql
+    finally:
+        spark.stop()
+
+
+def _lines(outline: Outline, sql: tuple[tuple[str, ...], ...]) -> Iterator[str]:
+    layout, plan = outline.layout, outline.plan
+    slots = layout.slots(plan.placement)
+    yield f"{layout.topology.name}: {len(layout.levels)} levels in {outline.mode} mode"
+    for level, operators in enumerate(layout.levels):
+        yield ""
+        yield f"level {level}: {layout.partitions[level]} partitions"
+        for operator in operators:
+            first = layout.first_partition[operator]
+            places = slots[level][first : first + layout.threads[operator]]
+            where = ", ".join(str(plan.cluster.slot(slot)) for slot in places)
+            name = layout.topology.operators[operator].name
+            yield f"  {operator} {name}: partitions {first}–{first + len(places) - 1} in {where}"
+        yield from (f"    {text}" for text in sql[level])
