@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from slotwise.model import SlotwiseError
 
 ROOT = Path("/sys/fs/cgroup")
+PREFIX = "slotwise-"
 
 
 @dataclass(frozen=True)
@@ -36,15 +38,15 @@ class Quota:
 
     def remove(self) -> None:
         """Remove the groups; their processes must have ended."""
-        for group in [*self.group.glob("*/"), self.group]:
-            group.rmdir()
+        _remove(self.group)
 
 
 def quota(cores_per_slot: float, speeds: Mapping[str, float]) -> Quota:
     """Make the group, or raise SlotwiseError where that is not permitted."""
     version, parent = _hierarchy()
+    _sweep(parent)
     try:
-        group = Path(tempfile.mkdtemp(prefix=f"slotwise-{os.getpid()}-", dir=parent))
+        group = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent))
         if version == 2:
             (group / "cgroup.subtree_control").write_text("+cpu")
         elif not (group / "cpu.cfs_quota_us").exists():
@@ -56,6 +58,24 @@ def quota(cores_per_slot: float, speeds: Mapping[str, float]) -> Quota:
             "leave out cores_per_slot or run with that permission"
         ) from refused
     return Quota(group, version, {host: cores_per_slot * speed for host, speed in speeds.items()})
+
+
+def _sweep(parent: Path) -> None:
+    """Remove the groups of programs that ended without doing so."""
+    import psutil
+
+    for left in parent.glob(f"{PREFIX}*"):
+        pid = left.name.removeprefix(PREFIX).partition("-")[0]
+        if pid.isdigit() and not psutil.pid_exists(int(pid)):
+            _remove(left)
+
+
+def _remove(group: Path) -> None:
+    # The kernel refuses while a process is ending in it; then the next cluster's sweep does it.
+    with suppress(OSError):
+        for inner in group.glob("*/"):
+            inner.rmdir()
+        group.rmdir()
 
 
 def _hierarchy() -> tuple[int, Path]:

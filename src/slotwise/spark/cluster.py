@@ -146,7 +146,7 @@ def session(
     from pyspark.sql import SparkSession
 
     _check_gateway()
-    settings = {**_settings(cluster, name, meters), **(conf or {})}
+    settings: dict[str, Any] = {**_settings(cluster, name, meters), **(conf or {})}
     if cluster.is_embedded:
         os.environ.setdefault("SPARK_LOCAL_IP", MASTER_HOST)
     spark = SparkSession.builder.config(map=settings).getOrCreate()
@@ -216,6 +216,8 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
     if cluster.is_embedded:
         made |= {"spark.driver.host": MASTER_HOST, "spark.driver.bindAddress": MASTER_HOST}
         made |= {"spark.local.dir": str(cluster.folder)}
+        made |= {"spark.executor.extraClassPath": jar}
+        made |= {"spark.executor.extraJavaOptions": daemons.LOGGING}
     return made
 
 

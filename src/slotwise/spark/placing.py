@@ -76,7 +76,9 @@ def place(spark: SparkSession, query: str, levels: Sequence[Sequence[int]]) -> N
     placed = Counter(slot for level in levels for slot in level)
     slots = len(json.loads(scheduler(spark).slotExecutors()))
     if wrong := sorted(slot for slot in placed if not 0 <= slot < slots):
-        raise SlotwiseError(f"slot {wrong[0]} does not exist: the cluster has slots 0 to {slots - 1}")
+        raise SlotwiseError(
+            f"slot {wrong[0]} does not exist: the cluster has slots 0 to {slots - 1}"
+        )
     room = int(spark.conf.get("spark.executor.cores") or 1)
     fullest, threads = placed.most_common(1)[0]
     if threads > room:

@@ -16,12 +16,12 @@ final class CpuQuota {
 
   private CpuQuota() {}
 
-  static void enter(PluginContext context) {
+  static void enter(PluginContext context, String host) {
     SparkConf conf = context.conf();
     if (!conf.contains("spark.slotwise.cgroup")) {
       return;
     }
-    double cores = cores(conf.get("spark.slotwise.cgroup.cores"), context.hostname());
+    double cores = cores(conf.get("spark.slotwise.cgroup.cores"), host);
     Path group =
         Path.of(conf.get("spark.slotwise.cgroup"), conf.getAppId() + "-" + context.executorID());
     String quota = Long.toString(Math.round(cores * PERIOD_MICROS));

@@ -10,11 +10,14 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.SparkContext;
+import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskFailedReason;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Meters in every executor, reported to the driver each second. {@code spark.slotwise.meters}
@@ -23,6 +26,7 @@ import org.apache.spark.api.plugin.SparkPlugin;
  */
 public final class MetersPlugin implements SparkPlugin {
   private static final int REPORT_MILLIS = 1000;
+  private static final Logger LOG = LoggerFactory.getLogger(MetersPlugin.class);
 
   @Override
   public DriverPlugin driverPlugin() {
@@ -43,7 +47,11 @@ public final class MetersPlugin implements SparkPlugin {
 
     @Override
     public Object receive(Object message) {
-      MeterBoard.current().add((ProcessReport) message);
+      try {
+        MeterBoard.current().add((ProcessReport) message);
+      } catch (RuntimeException failed) { // Spark tells of it at level INFO only
+        LOG.warn("a report of the meters was not understood", failed);
+      }
       return null;
     }
 
@@ -62,7 +70,7 @@ public final class MetersPlugin implements SparkPlugin {
     @Override
     public void init(PluginContext context, Map<String, String> fromDriver) {
       plugin = context;
-      CpuQuota.enter(context);
+      CpuQuota.enter(context, host());
       sampledShare = context.conf().getDouble("spark.slotwise.meters.sample", 0.05);
       if (context.conf().getBoolean("spark.slotwise.meters", true)) {
         reporter = Executors.newSingleThreadScheduledExecutor(Executor::daemon);
@@ -95,8 +103,21 @@ public final class MetersPlugin implements SparkPlugin {
       TaskMeter.end();
     }
 
-    /** Exceptions would end the schedule; a driver that is gone is told to nobody. */
+    /** An exception would end the schedule, and all reports with it. */
     private void report() {
+      try {
+        plugin.send(ProcessReport.now(plugin.executorID(), host(), takeReports()));
+      } catch (IOException | RuntimeException failed) {
+        LOG.warn("a report of the meters did not reach the driver", failed);
+      }
+    }
+
+    /** As the scheduler knows it; the context's own hostname() is for drivers only. */
+    private static String host() {
+      return SparkEnv.get().blockManager().blockManagerId().host();
+    }
+
+    private List<Report> takeReports() {
       List<Report> reports = new ArrayList<>();
       for (TaskMeter meter : meters) {
         Report report = meter.takeReport();
@@ -105,11 +126,7 @@ public final class MetersPlugin implements SparkPlugin {
           meters.remove(meter);
         }
       }
-      try {
-        plugin.send(ProcessReport.now(plugin.executorID(), plugin.hostname(), reports));
-      } catch (IOException | RuntimeException driverGone) {
-        // The executor ends soon, too.
-      }
+      return reports;
     }
 
     @Override

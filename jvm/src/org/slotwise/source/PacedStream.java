@@ -16,14 +16,20 @@ final class PacedStream
     implements MicroBatchStream, SupportsRealTimeMode, SupportsAdmissionControl {
   private final Pace pace;
 
+  /** Spark asks for it more than once before the first batch. */
+  private PacedOffset initial;
+
   PacedStream(Pace pace) {
     this.pace = pace;
   }
 
   @Override
-  public Offset initialOffset() {
-    long start = PacedReader.microsNow() + pace.delayMs() * 1000;
-    return PacedOffset.first(start, pace.partitions(), pace.end(), pace.arrivals());
+  public synchronized Offset initialOffset() {
+    if (initial == null) {
+      long start = PacedReader.microsNow() + pace.delayMs() * 1000;
+      initial = PacedOffset.first(start, pace.partitions(), pace.end(), pace.arrivals());
+    }
+    return initial;
   }
 
   @Override
@@ -52,6 +58,10 @@ final class PacedStream
     return new PacedOffset(from.startMicros(), reached);
   }
 
+  /**
+   * The end tells when the first record was due: a first batch that is run again after a restart has
+   * its end from the checkpoint and a new {@link #initialOffset}.
+   */
   @Override
   public InputPartition[] planInputPartitions(Offset start, Offset end) {
     List<PacedOffset.Position> until = ((PacedOffset) end).positions();
@@ -60,7 +70,7 @@ final class PacedStream
     for (int p = 0; p < parts.length; p++) {
       PacedOffset.Position position = from.positions().get(p);
       long count = until.get(p).read() - position.read();
-      parts[p] = new PacedReader.Part(pace, from.startMicros(), position, count);
+      parts[p] = new PacedReader.Part(pace, ((PacedOffset) end).startMicros(), position, count);
     }
     return parts;
   }
