@@ -25,7 +25,9 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 for _number, _name in enumerate(COMMANDS):
-    app.command(f"slotwise.cli.{_name}:{_name}", name=_name, sort_key=_number, help_epilogue="")
+    # A module called run would hide the function `run` below.
+    _module = "running" if _name == "run" else _name
+    app.command(f"slotwise.cli.{_module}:{_name}", name=_name, sort_key=_number, help_epilogue="")
 app.register_install_completion_command(help="Install completion for your shell.")
 
 

@@ -131,9 +131,12 @@ class _Building:
 
     def _with_input(self, operator: int, frame: DataFrame) -> DataFrame:
         record = self.records.into(self.topology, operator)
-        metered = f"meter_in({record})" if self.meters else record
+        function = self.outline.functions.get(operator)
+        # Python workers take many tuples at a time: when one came tells nothing.
+        metered = self.meters and not (function is not None and function.on_batches)
+        taken = f"meter_in({record})" if metered else record
         return self._add(
-            frame, f"_in{operator}", f"CASE WHEN _operator = {operator} THEN {metered} END"
+            frame, f"_in{operator}", f"CASE WHEN _operator = {operator} THEN {taken} END"
         )
 
     def _with_output(self, operator: int, frame: DataFrame) -> DataFrame:
@@ -143,6 +146,11 @@ class _Building:
         if function is None and logic.expr is None:
             times = service_us(self.outline.plan, operator, self.work)
             return self._add(frame, out, work_sql(times, own))
+        if function is not None and function.on_batches:
+            from slotwise.spark.micro_batch import with_batches
+
+            self.sql[-1].append(f"{out} = {function.name}(batch)")
+            return with_batches(frame, operator, function)
         fields = _fields(frame, own)
         bound = frame.withColumns({name: functions.col(f"{own}.`{name}`") for name in fields})
         if function is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,19 @@ class Run:
     def watched(self) -> Watched:
         rate = self.plan.rate if self.options.rate is None else self.options.rate
         shares = sum(source.share for source in self.plan.pipeline.topology.sources)
-        return Watched(self.plan, self.outline.layout, str(self.query.id), rate * shares)
+        return Watched(self._as_placed(), self.outline.layout, str(self.query.id), rate * shares)
+
+    def _as_placed(self) -> Plan:
+        """The plan with every thread where it is seen, as far as all are in some slot."""
+        seen, layout = self.whereabouts().levels, self.outline.layout
+        if tuple(map(len, seen)) != layout.partitions or any(-1 in level for level in seen):
+            return self.plan
+        slots = [
+            seen[layout.level[i]][layout.first_partition[i] + k]
+            for i, threads in enumerate(layout.threads)
+            for k in range(threads)
+        ]
+        return replace(self.plan, placement=replace(self.plan.placement, slots=np.array(slots)))
 
     def tick(self) -> None:
         """Read the meters, unless nothing was reported since the last time."""
