@@ -161,7 +161,7 @@ def test_an_overloaded_operator_shows(spark: SparkSession, tmp_path: Path) -> No
 
         def enough() -> bool:
             run.tick()
-            return len(run.snapshots) >= 8
+            return len(run.snapshots) >= 12
 
         wait_until(enough, query=run.query)
         seen = run.observation()

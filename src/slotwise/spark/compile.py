@@ -161,8 +161,9 @@ class _Building:
             told = f"attempt({logic.expr})" if logic.on_error == "skip" else logic.expr
             made = functions.expr(told)
             self.sql[-1].append(f"{out} = {told}")
-        # The condition is on the input, so that nothing is computed for other operators' tuples.
-        made = functions.when(functions.col("_operator") == operator, made)
+        # NULL for other operators' tuples. A condition on the input also keeps its meter in the
+        # query when the logic does not look at it.
+        made = functions.when(functions.col(own).isNotNull(), made)
         computed = bound.withColumn(out, made)
         if self.outline.mode == "real-time" and "PythonUDF" in _plan_text(computed):
             raise SlotwiseError(

@@ -96,9 +96,9 @@ class Run:
         return replace(self.plan, placement=replace(self.plan.placement, slots=np.array(slots)))
 
     def tick(self) -> None:
-        """Read the meters, unless nothing was reported since the last time."""
+        """Read the meters, unless less than about a second was reported since the last time."""
         snapshot = meters.snapshot(self.spark)
-        if not self.snapshots or snapshot.time > self.snapshots[-1].time:
+        if not self.snapshots or snapshot.time > self.snapshots[-1].time + 0.9:
             self.snapshots.append(snapshot)
 
     def observation(self, last_seconds: float | None = None) -> Observation | None:
@@ -175,7 +175,7 @@ class Run:
             raise SlotwiseError("a running query cannot change its topology: start another run")
         if self._needs_restart(plan):
             return self._restarted(new)
-        placing.place(self.spark, str(self.query.id), new.layout.slots(plan.placement))
+        placing.place(self.spark, self.name, new.layout.slots(plan.placement))
         self.outline = new
         return self._awaited_change()
 

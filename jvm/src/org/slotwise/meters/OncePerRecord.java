@@ -1,5 +1,6 @@
 package org.slotwise.meters;
 
+import java.io.Serializable;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.codegen.Block;
@@ -16,7 +17,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>It is not deterministic, so that Spark evaluates it once per record, where it stands: neither
  * twice, nor elsewhere, nor never (unless nobody uses its value).
  */
-abstract class OncePerRecord extends Expression {
+abstract class OncePerRecord extends Expression implements Serializable {
   static final String METER = TaskMeter.class.getName();
 
   private final String name;
