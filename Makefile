@@ -58,8 +58,9 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-demo: setup  ## plan and compare the bundled examples
+demo: setup  ## plan the bundled examples, then run one on a Spark cluster of this machine
 	@$(BIN)/python examples/demo.py
+	@$(BIN)/python examples/spark_demo.py
 
 bench: setup  ## how long planning takes, and how good the plans are
 	@set -e; for file in benchmarks/[a-z]*.py; do \
