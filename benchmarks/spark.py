@@ -23,8 +23,8 @@ from slotwise.cli.output import note, show
 from slotwise.model import Logic, Plan
 from slotwise.report.tables import table
 from slotwise.spark import cluster
-from slotwise.spark.compile import outline
 from slotwise.spark.launch import Options, Run, start
+from slotwise.spark.outline import outline
 from slotwise.spark.session import Timeline
 from slotwise.spark.supervise import supervise
 

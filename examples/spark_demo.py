@@ -14,8 +14,8 @@ import slotwise
 from slotwise.cli.output import note, show
 from slotwise.model import Observation, SlotwiseError
 from slotwise.report.running import observation_report, side_by_side
-from slotwise.spark.compile import outline
 from slotwise.spark.launch import Options, Run, start
+from slotwise.spark.outline import outline
 from slotwise.spark.session import Timeline, launched
 from slotwise.spark.supervise import supervise
 

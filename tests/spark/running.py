@@ -11,8 +11,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from slotwise.model import Plan
-from slotwise.spark.compile import outline
 from slotwise.spark.launch import Options, Run, start
+from slotwise.spark.outline import outline
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from pyspark.sql import Column, SparkSession, functions
 from pyspark.sql.types import LongType
 
 from slotwise.model import Grouping, Logic, SlotwiseError, Topology
-from slotwise.spark.compile import Query, compile, outline
+from slotwise.spark.compile import Query, compile
+from slotwise.spark.outline import outline
 from tests.spark.conftest import MODEL
 from tests.spark.plans import plan, topology
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 
 from slotwise.model import Grouping, Logic, SlotwiseError, Topology
-from slotwise.spark.compile import outline
 from slotwise.spark.functions import functions_of
 from slotwise.spark.levels import layout
+from slotwise.spark.outline import outline
 from slotwise.spark.refusals import mode_of
 from slotwise.spark.routing import Routes, hash_of_int
 from tests import builders

@@ -20,8 +20,8 @@ from slotwise.cli.parameters import Json, Rate, Spec
 
 if TYPE_CHECKING:
     from slotwise.model import Goals, Observation, Plan
-    from slotwise.spark.compile import Outline
     from slotwise.spark.launch import Options, Run
+    from slotwise.spark.outline import Outline
     from slotwise.spark.session import Timeline
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -75,8 +75,8 @@ def run(
 
     Without --plan, the spec is planned first. Exits 99 if a goal of the spec was missed.
     """
-    from slotwise.spark.compile import outline
     from slotwise.spark.launch import Options
+    from slotwise.spark.outline import outline
 
     made = _plan(spec, plan, rate, placer)
     found = outline(made)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from slotwise.model import SlotwiseError
-from slotwise.spark.compile import Outline
+from slotwise.spark.outline import Outline
 from slotwise.spec.build import document_of
 
 NAME = "slotwise.json"

@@ -16,21 +16,23 @@ A NULL is no tuple: so an expression filters. Time: Spark analyses the query onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, functions
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 from slotwise.model import Plan, SlotwiseError
-from slotwise.spark.functions import Function, functions_of
-from slotwise.spark.levels import Layout, layout
+from slotwise.spark.aggregate import aggregated
+from slotwise.spark.functions import Function
+from slotwise.spark.levels import Layout
+from slotwise.spark.outline import Outline
 from slotwise.spark.records import Records, as_record, record_type
-from slotwise.spark.refusals import Mode, check, mode_of
-from slotwise.spark.routing import OWN_SALT, POSITION, Routes, field_of
+from slotwise.spark.refusals import Mode
+from slotwise.spark.routing import POSITION, Routes
 from slotwise.spark.sources import read
 from slotwise.spark.synthetic import Work, service_us, work_sql
 
@@ -52,25 +54,6 @@ class Query:
     """What is written: operator, thread, id, ts, and the fields of the tuples."""
     sql: tuple[tuple[str, ...], ...]
     """Per level, the columns that are computed there."""
-
-
-@dataclass(frozen=True)
-class Outline:
-    """What is known of a query before Spark is asked: enough to refuse, and to place."""
-
-    plan: Plan
-    layout: Layout
-    mode: Mode
-    functions: Mapping[int, Function]
-
-
-def outline(plan: Plan, bound: Mapping[str, Callable[..., Any]] | None = None) -> Outline:
-    """Levels and mode. Raises SlotwiseError for what Spark cannot run; starts nothing."""
-    functions = functions_of(plan.pipeline.topology, bound)
-    mode = mode_of(plan.pipeline, functions)
-    made = layout(plan)
-    check(made, mode, functions)
-    return Outline(plan, made, mode, functions)
 
 
 def compile(
@@ -247,7 +230,11 @@ class _Building:
         )
         partitions = self.layout.partitions[level + 1]
         if self.layout.levels[level + 1] == (self.layout.aggregate,):
-            return self._aggregated(level + 1, frame)
+            with self._told(self.layout.levels[level + 1][0]):
+                record = self.records.into(self.topology, self.layout.levels[level + 1][0])
+                made, told = aggregated(frame, self.routes, record)
+            self.sql[-1].append(told)
+            return made
         self.sql[-1].append(f"→ {partitions} partitions by hop")
         return frame.repartitionById(partitions, functions.col("_hop")).drop("_hop")
 
@@ -295,84 +282,6 @@ class _Building:
         if not makers:
             return record
         return f"CASE _operator {cases}{f' ELSE {record}' if passes else ''} END"
-
-    # -- the keyed aggregate ----------------------------------------------------------------
-
-    def _aggregated(self, level: int, frame: DataFrame) -> DataFrame:
-        """One row out for each row in: the aggregate so far, or the tuple that only passes.
-
-        In real-time mode Spark's aggregate answers every row at once. A tuple that only passes
-        gets a group of its partition's own, so its answer is itself.
-        """
-        own = self.layout.aggregate
-        assert own is not None
-        with self._told(own):
-            return self._grouped(level, own, frame)
-
-    def _grouped(self, level: int, own: int, frame: DataFrame) -> DataFrame:
-        record, passing = self.records.into(self.topology, own), self.layout.passing(level)
-        fields = _fields(frame, record)
-        keys = self.routes.aggregate_keys
-        mine = f"_operator = {own}"
-        carried = [name for name in frame.columns if name != "_hop"]
-        columns = {
-            name: functions.expr(f"CASE WHEN {mine} THEN {field_of(record, name)} END")
-            for name in fields
-        }
-        columns |= {f"_key{n}": functions.expr(field_of(record, key)) for n, key in enumerate(keys)}
-        if passing:
-            salts = f"element_at(array({', '.join(map(str, self.routes.salts))}), 1 + _hop)"
-            columns["_salt"] = functions.expr(f"IF({mine}, {OWN_SALT}, {salts})")
-            columns |= {
-                f"_key{n}": functions.expr(f"IF({mine}, {field_of(record, key)}, NULL)")
-                for n, key in enumerate(keys)
-            }
-            columns["_passed"] = functions.expr(f"IF({mine}, NULL, struct({', '.join(carried)}))")
-        groups = (["_salt"] if passing else []) + [f"_key{n}" for n in range(len(keys))]
-        made = {
-            name: functions.expr(text).alias(f"_made_{name}")
-            for name, text in dict(self.topology.operators[own].logic.aggregate).items()
-            if name != "by"
-        }
-        also = [functions.max("id").alias("id"), functions.max("ts").alias("ts")]
-        if passing:
-            also.append(functions.last("_passed").alias("_passed"))
-        self.sql[-1].append(
-            f"→ {self.layout.partitions[level]} partitions by hash({', '.join(groups)})"
-        )
-        self.sql.append(
-            [
-                f"_out{own} = {text} AS {name}"
-                for name, text in self.topology.operators[own].logic.aggregate
-            ]
-        )
-        answered = frame.withColumns(columns).groupBy(*groups).agg(*made.values(), *also)
-        self.sql.pop()
-        return self._answered(own, answered, carried if passing else [], list(made), keys)
-
-    def _answered(
-        self, own: int, frame: DataFrame, passed: list[str], made: list[str], keys: tuple[str, ...]
-    ) -> DataFrame:
-        pairs = [f"'{key}', _key{n}" for n, key in enumerate(keys)] + [
-            f"'{name}', _made_{name}" for name in made
-        ]
-        out = f"named_struct({', '.join(pairs)})"
-        if not passed:
-            return frame.selectExpr(
-                f"{own} AS _operator",
-                "spark_partition_id() AS _thread",
-                "id",
-                "ts",
-                f"{out} AS _out{own}",
-            )
-        kept = {"_operator": str(own), "_thread": "spark_partition_id()", "id": "id", "ts": "ts"}
-        return frame.selectExpr(
-            *(
-                f"IF(_passed IS NULL, {kept.get(name, 'NULL')}, _passed.{name}) AS {name}"
-                for name in passed
-            ),
-            f"IF(_passed IS NULL, {out}, NULL) AS _out{own}",
-        )
 
     # -- the end ----------------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slotwise.spark import java
-from slotwise.spark.compile import Outline, compile
+from slotwise.spark.compile import compile
+from slotwise.spark.outline import Outline
 
 
 def explain(outline: Outline) -> str:

@@ -14,9 +14,10 @@ from pyspark.errors import PySparkException
 
 from slotwise.model import Observation, Plan, SlotwiseError
 from slotwise.spark import checkpoints, meters, placing
-from slotwise.spark.compile import Outline, Query, compile, first_sentence, outline
+from slotwise.spark.compile import Query, compile, first_sentence
 from slotwise.spark.failures import why
 from slotwise.spark.observing import Watched, latencies_of, observe
+from slotwise.spark.outline import Outline, outline
 from slotwise.spark.synthetic import Work
 
 if TYPE_CHECKING:

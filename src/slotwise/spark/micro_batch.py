@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import pyarrow
+import pyarrow  # type: ignore[import-untyped]
 from pyarrow import compute
 from pyspark import cloudpickle
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -35,7 +35,7 @@ def with_batches(frame: DataFrame, operator: int, function: Function) -> DataFra
     made = output_type(function, to_arrow_schema(StructType(fields)))
     # Workers on other machines have neither slotwise nor the user's modules.
     for module in {__name__, function.call.__module__}:
-        cloudpickle.register_pickle_by_value(sys.modules[module])
+        cloudpickle.register_pickle_by_value(sys.modules[module])  # type: ignore[no-untyped-call]
     schema = StructType([*frame.schema.fields, StructField(f"_out{operator}", made)])
     return frame.mapInArrow(batched(operator, function.call, to_arrow_schema(schema)), schema)
 

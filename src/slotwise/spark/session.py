@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slotwise.spark import cluster
-from slotwise.spark.compile import Outline
 from slotwise.spark.launch import Options, Run, start
+from slotwise.spark.outline import Outline
 
 
 @dataclass
