@@ -1,23 +1,25 @@
-"""What a plan becomes on Spark, before it runs: levels, partitions, SQL."""
+"""What a plan becomes on Spark, checked and told before anything runs: levels, partitions, SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slotwise.spark import java
+from slotwise.spark import daemons, java
 from slotwise.spark.compile import compile
 from slotwise.spark.outline import Outline
 
 
 def explain(outline: Outline) -> str:
-    """For each level its operators, their partitions and slots, and the columns computed there.
+    """For each level its operators, their partitions and slots, and the columns computed there."""
+    return "\n".join(_lines(outline, checked_sql(outline)))
 
-    Takes a Spark session of this process alone, to check the SQL; no cluster is started.
+
+def checked_sql(outline: Outline) -> tuple[tuple[str, ...], ...]:
+    """Per level, the columns computed there, in a session of this process alone.
+
+    Raises SlotwiseError, naming the operator, for what Spark does not accept: no cluster has to
+    start for that.
     """
-    return "\n".join(_lines(outline, _sql(outline)))
-
-
-def _sql(outline: Outline) -> tuple[tuple[str, ...], ...]:
     from pyspark.sql import SparkSession
 
     java.check()
@@ -28,6 +30,7 @@ def _sql(outline: Outline) -> tuple[tuple[str, ...], ...]:
         "spark.log.level": "ERROR",
         "spark.jars": jar,
         "spark.driver.extraClassPath": jar,
+        "spark.driver.extraJavaOptions": daemons.LOGGING,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.extensions": "org.slotwise.Functions",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slotwise.spark import cluster
+from slotwise.spark.explain import checked_sql
 from slotwise.spark.launch import Options, Run, start
 from slotwise.spark.outline import Outline
 
@@ -53,6 +54,8 @@ def launched(
         if options is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="slotwise-run-"))
             options = Options(Path(folder) / "checkpoint")
+        with times.step("SQL checked"):
+            checked_sql(outline)
         with times.step("cluster"):
             on = (
                 stack.enter_context(
