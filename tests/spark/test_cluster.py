@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -65,12 +66,16 @@ def test_a_lost_node_is_done_without_and_a_killed_program_leaves_no_process(
     assert Path(told["folder"]).exists()  # nobody was there to remove it
     with daemons.folder():
         assert not Path(told["folder"]).exists()
+    if told["quotas"]:
+        cgroups.quota(1.0, {}).remove()
+        left = cgroups._hierarchy()[1].glob(f"{cgroups.PREFIX}{started.pid}-*")
+        assert list(left) == []
 
 
 def test_an_existing_master_is_used_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     with program("share-a-master", tmp_path / "errors") as (started, told):
         assert "needs 4 executors of 2 threads and 512 MB" in told["refusal"]
-        assert "gave 3 in 10 s" in told["refusal"]
+        assert re.search("gave [0-3] in 10 s", told["refusal"])
         # The node with two slots stands first in that model, and second in the master's.
         assert told["hosts"] == ["127.0.0.12", "127.0.0.12", "127.0.0.11"]
         started.send_signal(signal.SIGINT)
@@ -110,9 +115,9 @@ def test_a_cluster_of_more_nodes_than_addresses_is_refused() -> None:
 def test_a_process_that_ends_at_once_is_told_with_its_complaint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(daemons, "OPTIONS", ("-XX:NoSuchOption",))
+    monkeypatch.setattr(daemons, "OPTIONS", ("-Xmx1k",))
     with (
-        pytest.raises(SlotwiseError, match=r"ended at once: .*NoSuchOption|could not create"),
+        pytest.raises(SlotwiseError, match=r"ended at once: master: Error occurred"),
         cluster.embedded(ONE_SLOT, threads_per_slot=1),
     ):
         pass

@@ -72,8 +72,8 @@ def embedded(
     end by themselves, and the next cluster removes the files.
     """
     java.check()
-    _check_memory(cluster, slot_memory_mb)
     _check_addresses(cluster)
+    _check_memory(cluster, slot_memory_mb)
     quota = cgroups.quota(cores_per_slot, _speeds(cluster)) if cores_per_slot else None
     try:
         with daemons.folder() as folder:

@@ -209,10 +209,10 @@ def _living_workers(page: str) -> int:
 
 
 def _complaint(folder: Path) -> str:
-    """The first line in the logs that tells of an error."""
+    """The first line in the logs that is not a mere warning."""
     for log in sorted(folder.glob("*.log")):
         for line in log.read_text(errors="replace").splitlines():
-            if "ERROR" in line or "Exception" in line or "Error:" in line:
+            if line.strip() and not line.startswith("WARNING"):
                 return f"{log.stem}: {line.strip()[:300]}"
     return "their logs tell nothing"
 
