@@ -13,6 +13,7 @@ from pyspark.sql.types import LongType
 
 from slotwise.model import Grouping, Logic, SlotwiseError, Topology
 from slotwise.spark.compile import Query, compile
+from slotwise.spark.explain import explain
 from slotwise.spark.outline import outline
 from tests.spark.conftest import MODEL
 from tests.spark.plans import plan, topology
@@ -39,8 +40,8 @@ def test_types_flow_from_operator_to_operator(spark: SparkSession) -> None:
     made = compiled(spark, of)
     types = {column.name: column.dataType.simpleString() for column in made.frame.schema}
     assert types == {
-        "operator": "string",
-        "thread": "int",
+        "_sink": "string",
+        "_thread": "int",
         "id": "bigint",
         "ts": "bigint",
         "value": "string",
@@ -85,6 +86,14 @@ def test_refusals_name_the_operator(spark: SparkSession, of: Topology, sentence:
     with pytest.raises(SlotwiseError, match=re.escape(sentence)) as refused:
         compiled(spark, of)
     assert "\n" not in str(refused.value)
+
+
+def test_explain_tells_levels_partitions_and_sql(spark: SparkSession) -> None:
+    told = explain(outline(plan(one(Logic(expr="upper(value)")), 2, on=MODEL)))
+    assert "test: 3 levels in real-time mode" in told
+    assert "  1 a: partitions 0–1 in right/0, left/0" in told
+    assert "_out1 = upper(value)" in told
+    assert "→ 2 partitions by hop" in told
 
 
 def test_python_code_is_refused_in_real_time_mode(spark: SparkSession) -> None:

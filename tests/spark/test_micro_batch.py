@@ -31,7 +31,7 @@ def shout(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
 
 
 def twice(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
-    return pyarrow.Table.from_batches([batch, batch]).combine_chunks().to_batches()[0]
+    return pyarrow.concat_batches([batch, batch])
 
 
 def wrong(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:

@@ -43,10 +43,10 @@ def counted(records: int = RECORDS) -> Any:
 
 
 def check(rows: list[dict[str, Any]], records: int = RECORDS) -> None:
-    assert {row["id"] for row in rows if row["operator"] == "z"} == set(range(records))
+    assert {row["id"] for row in rows if row["_sink"] == "z"} == set(range(records))
     counts: Counter[str] = Counter()
     for row in rows:
-        if row["operator"] == "k":
+        if row["_sink"] == "k":
             counts[row["record1"]["value"]] = max(
                 counts[row["record1"]["value"]], row["record1"]["n"]
             )
@@ -62,7 +62,7 @@ def test_a_killed_executor(spark: SparkSession, tmp_path: Path) -> None:
         recover(run, failures=1, tries=3)
         wait_until(
             lambda: (
-                {r["id"] for r in written(tmp_path) if r["operator"] == "z"} == set(range(RECORDS))
+                {r["id"] for r in written(tmp_path) if r["_sink"] == "z"} == set(range(RECORDS))
             ),
             query=run.query,
         )
@@ -114,8 +114,8 @@ scheduler: {{placer: round-robin}}
 """
 
 
-def command(folder: Path, seconds: int) -> subprocess.Popen[str]:
-    (folder / "spec.yaml").write_text(SPEC, encoding="utf-8")
+def command(folder: Path, seconds: int, spec: str = SPEC) -> subprocess.Popen[str]:
+    (folder / "spec.yaml").write_text(spec, encoding="utf-8")
     program = "import sys; from slotwise.cli import run; sys.exit(run(sys.argv[1:]))"
     arguments = [
         "run",
@@ -163,3 +163,12 @@ def test_the_driver_killed_then_a_worker_killed(tmp_path: Path) -> None:
     assert second.returncode in (0, 99), told
     check(written(tmp_path))
     assert json.loads(answer)["events"], told
+
+
+def test_sql_that_does_not_parse_starts_no_cluster(tmp_path: Path) -> None:
+    started = command(tmp_path, 10, SPEC.replace("n: count(*)", "n: count(("))
+    answer, told = started.communicate(timeout=120)
+    assert started.returncode == 1
+    assert answer == ""
+    assert "slotwise: operator 'c': Syntax error" in told.splitlines()[-1]
+    assert "cluster" not in told

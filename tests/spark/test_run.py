@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -92,8 +93,24 @@ def test_every_shape_runs_with_every_thread_in_its_slot(
         seen = run.whereabouts()
     assert seen.levels == run.outline.layout.slots(made.placement)
     assert seen.fall_backs == ()
-    counts = Counter((row["operator"], row["id"]) for row in rows)
+    counts = Counter((row["_sink"], row["id"]) for row in rows)
     assert counts == {(k, i): n for k, n in PATHS[shape].items() for i in range(1000)}
+
+
+def test_200_000_ids_through_the_diamond(spark: SparkSession, tmp_path: Path) -> None:
+    of = with_records(topology("s>a", "s>b", "a>j", "b>j", "j>k", name="diamond"), 200_000)
+    made = plan(of, {"a": 2, "j": 2}, on=MODEL, rate=20_000)
+
+    def lines() -> int:
+        return sum(len(file.read_bytes().splitlines()) for file in files())
+
+    def files() -> list[Path]:
+        return sorted((tmp_path / "out").glob("batch-*.json"))
+
+    with running(spark, made, tmp_path, batch_seconds=5.0) as run:
+        wait_until(lambda: lines() >= 400_000, seconds=240, query=run.query)
+    found = [int(id) for file in files() for id in re.findall(r'"id":(\d+)', file.read_text())]
+    assert np.array_equal(np.bincount(found), np.full(200_000, 2))
 
 
 def test_a_new_placement_applies_at_the_next_batch(spark: SparkSession, tmp_path: Path) -> None:
@@ -145,12 +162,12 @@ def test_keyed_counts_beside_a_passing_stream(spark: SparkSession, tmp_path: Pat
     with running(spark, plan(of, {"c": 3}, on=MODEL, rate=700), tmp_path) as run:
         rows = finished(run, tmp_path, 1400)
         assert run.whereabouts().levels == run.outline.layout.slots(run.plan.placement)
-    counted = [row["record1"] for row in rows if row["operator"] == "k"]
+    counted = [row["record1"] for row in rows if row["_sink"] == "k"]
     largest = Counter()
     for count in counted:
         largest[count["value"]] = max(largest[count["value"]], count["n"])
     assert largest == {str(key): 100 for key in range(7)}
-    assert sorted(row["id"] for row in rows if row["operator"] == "z") == list(range(700))
+    assert sorted(row["id"] for row in rows if row["_sink"] == "z") == list(range(700))
 
 
 def test_an_overloaded_operator_shows(spark: SparkSession, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class Query:
     layout: Layout
     mode: Mode
     frame: DataFrame
-    """What is written: operator, thread, id, ts, and the fields of the tuples."""
+    """What is written: _sink, _thread, id, ts, and the fields of the tuples."""
     sql: tuple[tuple[str, ...], ...]
     """Per level, the columns that are computed there."""
 
@@ -148,7 +148,7 @@ class _Building:
         # query when the logic does not look at it.
         made = functions.when(functions.col(own).isNotNull(), made)
         computed = bound.withColumn(out, made)
-        if self.outline.mode == "real-time" and "PythonUDF" in _plan_text(computed):
+        if self.outline.mode == "real-time" and _calls_python(computed):
             raise SlotwiseError(
                 "it calls Python code, which real-time mode cannot run: "
                 "use Spark's own functions, or take engine micro-batch"
@@ -286,7 +286,7 @@ class _Building:
     # -- the end ----------------------------------------------------------------------------
 
     def written(self, frame: DataFrame) -> DataFrame:
-        """The columns that are written: operator, thread, id, ts, and the tuples' fields.
+        """The columns that are written: _sink (its name), _thread, id, ts, and the tuples' fields.
 
         Where operators of the last level make different types of tuples, each type is a column.
         """
@@ -298,7 +298,7 @@ class _Building:
         }
         names = " ".join(f"WHEN {i} THEN {_text(self.topology.operators[i].name)}" for i in ends)
         due = "meter_latency(ts) AS ts" if self.meters else "ts"
-        columns = [f"CASE _operator {names} END AS operator", "_thread AS thread", "id", due]
+        columns = [f"CASE _operator {names} END AS _sink", "_thread", "id", due]
         types = {
             self.records.of(i): [j for j in ends if self.records.of(j) == self.records.of(i)]
             for i in ends
@@ -313,7 +313,7 @@ class _Building:
             return frame.withColumnsRenamed({name: name.lstrip("_") for name in types})
         (record,) = types
         fields = [functions.col(f"{record}.`{name}`") for name in _fields(frame, record)]
-        return frame.select("operator", "thread", "id", "ts", *fields)
+        return frame.select("_sink", "_thread", "id", "ts", *fields)
 
     # -- ------------------------------------------------------------------------------------
 
@@ -346,8 +346,11 @@ def _fields(frame: DataFrame, record: str) -> list[str]:
     return list(found.names)
 
 
-def _plan_text(frame: DataFrame) -> str:
-    return str(frame._jdf.queryExecution().analyzed().toString())
+def _calls_python(frame: DataFrame) -> bool:
+    jvm = frame.sparkSession._jvm
+    pattern = getattr(jvm, "org.apache.spark.sql.catalyst.trees.TreePattern$")
+    udf = getattr(pattern, "MODULE$").PYTHON_UDF()
+    return bool(frame._jdf.queryExecution().analyzed().containsPattern(udf))
 
 
 def _text(name: str) -> str:

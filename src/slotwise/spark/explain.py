@@ -15,13 +15,15 @@ def explain(outline: Outline) -> str:
 
 
 def checked_sql(outline: Outline) -> tuple[tuple[str, ...], ...]:
-    """Per level, the columns computed there, in a session of this process alone.
+    """Per level, the columns computed there; in a session of this process alone if there is none.
 
     Raises SlotwiseError, naming the operator, for what Spark does not accept: no cluster has to
     start for that.
     """
     from pyspark.sql import SparkSession
 
+    if (active := SparkSession.getActiveSession()) is not None:
+        return compile(active, outline).sql
     java.check()
     jar = str(java.classpath_jar())
     settings = {

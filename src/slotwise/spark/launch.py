@@ -151,7 +151,9 @@ class Run:
         end = time.monotonic() + seconds
         while not holds():
             if not self.query.isActive:
-                raise SlotwiseError(f"the query of '{self.name}' failed: {why(self.query)}")
+                raise SlotwiseError(
+                    f"the query of '{self.name}' failed: {why(self.query, self.spark)}"
+                )
             if time.monotonic() > end:
                 raise SlotwiseError(f"the query of '{self.name}' has {what} for {seconds:g} s")
             time.sleep(POLL_SECONDS)

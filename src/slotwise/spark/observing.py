@@ -27,7 +27,7 @@ from slotwise.spark.levels import Layout
 from slotwise.spark.meters import MeterSnapshot, ThreadMeter, bucket_ms
 
 QUANTILES = (0.5, 0.95, 0.99)
-BUSY = 0.98
+BUSY = 0.9
 """A thread that is busy for more of the time than this has no time left."""
 KEPT_PACE = 0.97
 """Below this part of the offered rate, the sources are held back."""

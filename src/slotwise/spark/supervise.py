@@ -42,7 +42,7 @@ def supervise(
 
 def recover(run: Run, failures: int, tries: int) -> None:
     """Start a failed query again, unless it has failed too often."""
-    told = why(run.query)
+    told = why(run.query, run.spark)
     if failures > tries:
         raise SlotwiseError(
             f"the query of '{run.name}' failed {failures} times without progress: {told}"
