@@ -6,6 +6,7 @@ SHELL := bash
 
 BIN := .venv/bin
 READY := .venv/.ready
+JAR := src/slotwise/spark/jars/slotwise-spark.jar
 PYTHONS := python3.11 python3.12 python3.13 python3
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
@@ -13,7 +14,7 @@ help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## */\1|/' \
 	  | while IFS='|' read -r name what; do printf '  make %-7s %s\n' "$$name" "$$what"; done
 
-setup: jdk $(READY)  ## make .venv with the pinned packages; a JDK from apt if there is no javac
+setup: jdk $(READY) $(JAR)  ## make .venv with the pinned packages; a JDK from apt if there is no javac
 
 $(READY): requirements.txt pyproject.toml
 	@set -e; \
@@ -32,6 +33,10 @@ $(READY): requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	  --no-deps --no-build-isolation --editable .; \
 	touch $@
+
+# Installing compiles jvm/, too; this is for what changed since.
+$(JAR): $(READY) hatch_build.py $(shell find jvm/src jvm/resources -type f)
+	@$(BIN)/python hatch_build.py
 
 jdk:
 	@set -e; \
@@ -53,8 +58,9 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-demo: setup  ## plan and compare the bundled examples
+demo: setup  ## plan the bundled examples, then run one on a Spark cluster of this machine
 	@$(BIN)/python examples/demo.py
+	@$(BIN)/python examples/spark_demo.py
 
 bench: setup  ## how long planning takes, and how good the plans are
 	@set -e; for file in benchmarks/[a-z]*.py; do \
@@ -62,5 +68,5 @@ bench: setup  ## how long planning takes, and how good the plans are
 	done
 
 clean:  ## remove .venv and all that tools leave behind
-	rm -rf .venv .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv src/slotwise/spark/jars .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -32,6 +32,9 @@ COMMANDS = {
 
         Exits 99 if the simulation misses one of the spec's goals (with --rate, the spec's rate is
         not a goal), 1 if it is unstable otherwise.""",
+    "run": """Run a plan on Spark: every thread in its slot, beside the prediction.
+
+        Without --plan, the spec is planned first. Exits 99 if a goal of the spec was missed.""",
     "study": """A paper's evaluation measured again, in simulation.
 
         NAME is model-driven, adaptive, p-deployer, pipeline or drs. Writes JSON, Markdown, PNGs and
@@ -55,8 +58,10 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 for _number, (_name, _help) in enumerate(COMMANDS.items()):
+    # A module called run would hide the function `run` below.
+    _module = "running" if _name == "run" else _name
     app.command(
-        f"slotwise.cli.{_name}:{_name}",
+        f"slotwise.cli.{_module}:{_name}",
         name=_name,
         help=cleandoc(_help),
         sort_key=_number,

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from slotwise.model.cluster import Cluster, VmType
 from slotwise.model.errors import ModelError
 from slotwise.model.profile import Profiles
 from slotwise.model.topology import Topology
+
+Engine = Literal["auto", "real-time", "micro-batch"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class Pipeline:
     goals: Goals = Goals()
     network: NetworkDelays = NetworkDelays()
     scheduler: Scheduler = Scheduler()
+    engine: Engine = "auto"
+    """How Spark runs it: `auto` takes real-time mode unless an operator is Python code."""
 
     def __post_init__(self) -> None:
         if bool(self.catalog) == (self.cluster is not None):

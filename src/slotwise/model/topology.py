@@ -13,6 +13,7 @@ import rustworkx
 from slotwise.model.errors import ModelError
 
 OperatorKind = Literal["source", "operator", "sink"]
+ErrorPolicy = Literal["fail", "skip"]
 GroupingKind = Literal[
     "shuffle", "fields", "all", "global", "direct", "weighted", "local-or-shuffle"
 ]
@@ -49,6 +50,15 @@ class Logic:
     flat: bool = False
     aggregate: tuple[tuple[str, str], ...] = ()
     python: str | None = None
+    on_error: ErrorPolicy = "fail"
+    """What a tuple does on which the expression fails: end the query, or be counted and skipped."""
+    options: tuple[tuple[str, str], ...] = ()
+    """Of a source: its data source's options."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing to compute: a run has the operator only take the time that its profile says."""
+        return not (self.expr or self.aggregate or self.python)
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@ def pipeline_of(document: SpecDocument) -> Pipeline:
         goals=Goals(**_given(document.goals)),
         network=NetworkDelays(**_given(document.network)),
         scheduler=_scheduler(document.scheduler or SchedulerDocument()),
+        engine=document.engine,
     )
 
 
@@ -90,6 +91,7 @@ def document_of(pipeline: Pipeline) -> SpecDocument:
             "goals": _unless_default(pipeline.goals, Goals()),
             "network": _unless_default(pipeline.network, NetworkDelays()),
             "scheduler": _scheduler_document(pipeline.scheduler),
+            "engine": pipeline.engine,
             "slot_memory_gb": pipeline.slot_memory_gb,
         }
     )
@@ -140,7 +142,14 @@ def _check_rates(topology: Topology) -> None:
 
 
 def _operator(name: str, document: OperatorDocument) -> Operator:
-    logic = Logic(document.expr, document.flat, tuple(document.aggregate.items()), document.python)
+    logic = Logic(
+        document.expr,
+        document.flat,
+        tuple(document.aggregate.items()),
+        document.python,
+        document.on_error,
+        tuple((key, str(value)) for key, value in document.options.items()),
+    )
     return Operator(name, document.kind, document.share, logic)
 
 
@@ -251,7 +260,8 @@ def _topology_document(topology: Topology) -> dict[str, Any]:
 
 
 def _operator_document(operator: Operator) -> dict[str, Any]:
-    logic = dataclasses.asdict(operator.logic) | {"aggregate": dict(operator.logic.aggregate)}
+    logic = dataclasses.asdict(operator.logic)
+    logic |= {key: dict(logic[key]) for key in ("aggregate", "options")}
     return {"kind": operator.kind, "share": operator.share, **logic}
 
 

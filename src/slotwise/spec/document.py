@@ -22,7 +22,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from slotwise.model import Goals, NetworkDelays, Scheduler, ServiceRate
-from slotwise.model.topology import GroupingKind, OperatorKind
+from slotwise.model.pipeline import Engine
+from slotwise.model.topology import ErrorPolicy, GroupingKind, OperatorKind
 
 MOST = 1_000_000
 """No thread, slot or machine count in a spec may pass this: a slip of the finger, not a plan."""
@@ -84,7 +85,14 @@ class OperatorDocument(Document):
         default={}, description="'by' and named Spark SQL aggregates."
     )
     python: str | None = Field(
-        default=None, description="A function of PySpark columns: module:function."
+        default=None,
+        description="module:function, of PySpark columns, or of Arrow batches if so annotated.",
+    )
+    on_error: ErrorPolicy = Field(
+        default="fail", description="A tuple that the logic fails on: end the run, or skip it."
+    )
+    options: dict[Name, str | int | float] = Field(
+        default={}, description="Of a source: options of its data source, such as payload."
     )
 
 
@@ -291,6 +299,10 @@ class SpecDocument(Document):
     goals: GoalsDocument | None = None
     network: NetworkDocument | None = None
     scheduler: SchedulerDocument | None = None
+    engine: Engine = Field(
+        default="auto",
+        description="How Spark runs it; auto: real-time unless there is Python code.",
+    )
     slot_memory_gb: Positive | None = Field(
         default=None,
         description="Memory of the slot the profiles were measured on; "

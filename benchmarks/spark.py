@@ -1,0 +1,155 @@
+"""Plans on an embedded Spark cluster: start-up, latency, throughput, meters' cost, live changes.
+
+    python -m benchmarks.spark
+
+Two slots on two nodes. What must hold is printed beside what was measured.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+from pyspark.sql import SparkSession
+from tests import builders
+from tests.spark.plans import plan, topology
+
+from slotwise.cli.output import note, show
+from slotwise.model import Logic, Plan
+from slotwise.report.tables import table
+from slotwise.spark import cluster
+from slotwise.spark.launch import Options, Run, start
+from slotwise.spark.outline import outline
+from slotwise.spark.session import Timeline
+from slotwise.spark.supervise import supervise
+
+MODEL = builders.cluster(2, 1)
+THREADS_PER_SLOT = 32
+WARM_UP_SECONDS, SECONDS = 25.0, 20.0
+CHANGES = 20
+Row = tuple[str, str, str]
+
+
+def main() -> None:
+    times, rows = Timeline(tell=note), list[Row]()
+    with ExitStack() as stack:
+        with times.step("cluster"):
+            on = stack.enter_context(cluster.embedded(MODEL, threads_per_slot=THREADS_PER_SLOT))
+        with times.step("session"):
+            spark = cluster.session(on)
+            stack.callback(spark.stop)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slotwise-bench-")))
+        for number, measure in enumerate(MEASURES):
+            note(measure.__doc__ or "")
+            rows += measure(spark, folder / str(number), times)
+    told = table("What", ">Measured", "Must hold")
+    for row in rows:
+        told.add_row(*row)
+    show(told)
+
+
+@contextmanager
+def running(spark: SparkSession, of: Plan, folder: Path, **options: object) -> Iterator[Run]:
+    chosen = {"batch_seconds": 120.0, "work": "none", **options}
+    run = start(spark, outline(of), Options(folder, **chosen))  # type: ignore[arg-type]
+    try:
+        yield run
+    finally:
+        run.stop()
+
+
+def start_up(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
+    """start-up to the first tuple"""
+    of = plan(topology("s>a", "a>k"), on=MODEL, rate=1000)
+    with times.step("query"):
+        run = start(spark, outline(of), Options(folder))
+    with times.step("first tuple"):
+        run.await_tuples()
+    run.stop()
+    parts = ", ".join(f"{name} {seconds:.1f}" for name, seconds in times.steps)
+    return [(f"start-up, s ({parts})", f"{times.seconds:.1f}", "under 45 on two idle cores")]
+
+
+def diamond(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
+    """diamond at 5,000 tuples/s"""
+    streams = ("s>a", "s>b", "s>c", "a>j", "b>j", "c>j", "j>k")
+    of = plan(topology(*streams), on=MODEL, rate=5000)
+    with running(spark, of, folder) as run:
+        supervise(run, WARM_UP_SECONDS)
+        del run.snapshots[:-1]
+        supervise(run, SECONDS)
+        seen = run.observation()
+    assert seen is not None
+    quantiles = {f"p{round(100 * q)}": ms for q, ms in seen.latency_quantiles}
+    told = ", ".join(f"{name} {ms:.1f} ms" for name, ms in quantiles.items())
+    return [
+        (f"diamond at {seen.rate:,.0f} tuples/s: {told}", f"{quantiles['p50']:.1f}", "p50 < 15")
+    ]
+
+
+def chain(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
+    """chain of two shuffles: what it takes when offered more, with and without meters"""
+    found = {}
+    for meters in (True, False):
+        of = plan(topology("s>a", "a>k", logic={"a": Logic(expr="value")}), on=MODEL, rate=100_000)
+        with running(
+            spark, of, folder / str(meters), meters=meters, batch_seconds=WARM_UP_SECONDS
+        ) as run:
+            run.await_batch()
+            run.await_batch()
+            progress = run.query.lastProgress
+            assert progress is not None
+            found[meters] = progress.numInputRows / progress.batchDuration * 1000
+    cost = 1 - found[True] / found[False]
+    return [
+        ("chain of two shuffles, tuples/s", f"{found[True]:,.0f}", "at least 20,000"),
+        ("cost of the meters", f"{cost:.1%}", "under 4 %"),
+    ]
+
+
+def changes(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
+    """new placements, one after the other"""
+    of = plan(topology("s>a", "s>b", "a>j", "b>j", "j>k"), on=MODEL, rate=500)
+    slots = of.placement.slots
+    pauses, leaks = [], []
+    with running(spark, of, folder, batch_seconds=2.0) as run:
+        run.await_tuples()
+        for change in range(1, CHANGES + 1):
+            moved = replace(of.placement, slots=(slots + change) % MODEL.slots)
+            pauses.append(run.apply(replace(of, placement=moved)).pause_seconds)
+            if change in (CHANGES // 4, CHANGES):
+                leaks.append(_held())
+    grown = {name: leaks[-1][name] - leaks[0][name] for name in leaks[0]}
+    told = ", ".join(f"{name} {more:+d}" for name, more in grown.items())
+    return [
+        (f"{CHANGES} new placements, longest pause, s", f"{max(pauses):.2f}", "under 1.5"),
+        (f"after change {CHANGES} against {CHANGES // 4}", told, "no growth"),
+    ]
+
+
+def _held() -> dict[str, int]:
+    """Processes, threads and open files of this program and all it started."""
+    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    return {
+        "processes": len(processes),
+        "threads": sum(process.num_threads() for process in processes),
+        "files": sum(process.num_fds() for process in processes),
+    }
+
+
+MEASURES: tuple[Callable[[SparkSession, Path, Timeline], list[Row]], ...] = (
+    start_up,
+    diamond,
+    chain,
+    changes,
+)
+
+if __name__ == "__main__":
+    began = time.monotonic()
+    main()
+    note(f"{time.monotonic() - began:.0f} s in all")

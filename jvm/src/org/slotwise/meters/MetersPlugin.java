@@ -1,0 +1,139 @@
+package org.slotwise.meters;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkContext;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskFailedReason;
+import org.apache.spark.api.plugin.DriverPlugin;
+import org.apache.spark.api.plugin.ExecutorPlugin;
+import org.apache.spark.api.plugin.PluginContext;
+import org.apache.spark.api.plugin.SparkPlugin;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Meters in every executor, reported to the driver each second. {@code spark.slotwise.meters}
+ * (default true) turns the counting off; {@code spark.slotwise.meters.sample} (default 0.05) is the
+ * share of records whose targets are counted. Executors with a CPU quota enter it here.
+ */
+public final class MetersPlugin implements SparkPlugin {
+  private static final int REPORT_MILLIS = 1000;
+  private static final Logger LOG = LoggerFactory.getLogger(MetersPlugin.class);
+
+  @Override
+  public DriverPlugin driverPlugin() {
+    return new Driver();
+  }
+
+  @Override
+  public ExecutorPlugin executorPlugin() {
+    return new Executor();
+  }
+
+  private static final class Driver implements DriverPlugin {
+    @Override
+    public Map<String, String> init(SparkContext context, PluginContext plugin) {
+      MeterBoard.begin(context);
+      return Map.of();
+    }
+
+    @Override
+    public Object receive(Object message) {
+      try {
+        MeterBoard.current().add((ProcessReport) message);
+      } catch (RuntimeException failed) { // Spark tells of it at level INFO only
+        LOG.warn("a report of the meters was not understood", failed);
+      }
+      return null;
+    }
+
+    @Override
+    public void shutdown() {
+      MeterBoard.end();
+    }
+  }
+
+  private static final class Executor implements ExecutorPlugin {
+    private final Queue<TaskMeter> meters = new ConcurrentLinkedQueue<>();
+    private ScheduledExecutorService reporter;
+    private PluginContext plugin;
+    private double sampledShare;
+
+    @Override
+    public void init(PluginContext context, Map<String, String> fromDriver) {
+      plugin = context;
+      CpuQuota.enter(context, host());
+      sampledShare = context.conf().getDouble("spark.slotwise.meters.sample", 0.05);
+      if (context.conf().getBoolean("spark.slotwise.meters", true)) {
+        reporter = Executors.newSingleThreadScheduledExecutor(Executor::daemon);
+        reporter.scheduleAtFixedRate(
+            this::report, REPORT_MILLIS, REPORT_MILLIS, TimeUnit.MILLISECONDS);
+      }
+    }
+
+    private static Thread daemon(Runnable work) {
+      Thread made = new Thread(work, "slotwise-meters");
+      made.setDaemon(true);
+      return made;
+    }
+
+    @Override
+    public void onTaskStart() {
+      TaskMeter made = reporter == null ? null : TaskMeter.begin(sampledShare);
+      if (made != null) {
+        meters.add(made);
+      }
+    }
+
+    @Override
+    public void onTaskSucceeded() {
+      TaskMeter.end();
+    }
+
+    @Override
+    public void onTaskFailed(TaskFailedReason reason) {
+      TaskMeter.end();
+    }
+
+    /** An exception would end the schedule, and all reports with it. */
+    private void report() {
+      try {
+        plugin.send(ProcessReport.now(plugin.executorID(), host(), takeReports()));
+      } catch (IOException | RuntimeException failed) {
+        LOG.warn("a report of the meters did not reach the driver", failed);
+      }
+    }
+
+    /** As the scheduler knows it; the context's own hostname() is for drivers only. */
+    private static String host() {
+      return SparkEnv.get().blockManager().blockManagerId().host();
+    }
+
+    private List<Report> takeReports() {
+      List<Report> reports = new ArrayList<>();
+      for (TaskMeter meter : meters) {
+        Report report = meter.takeReport();
+        reports.add(report);
+        if (report.isLast()) {
+          meters.remove(meter);
+        }
+      }
+      return reports;
+    }
+
+    @Override
+    public void shutdown() {
+      if (reporter != null) {
+        reporter.shutdownNow();
+      }
+    }
+  }
+}

@@ -1,0 +1,59 @@
+package org.slotwise.placement;
+
+import java.util.ServiceLoader;
+import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.ExternalClusterManager;
+import org.apache.spark.scheduler.SchedulerBackend;
+import org.apache.spark.scheduler.TaskScheduler;
+import org.apache.spark.scheduler.TaskSchedulerImpl;
+import org.apache.spark.scheduler.cluster.StandaloneSchedulerBackend;
+
+/**
+ * Takes masters whose URL starts with {@code spark-placed:} and gives them a {@link
+ * PlacedScheduler} on the backend that Spark would use for the rest of the URL.
+ *
+ * <ul>
+ *   <li>{@code spark-placed://host:port}: a standalone master.
+ *   <li>{@code spark-placed:k8s://https://host:port}, {@code spark-placed:yarn}: the backend of
+ *       Spark's own manager for that URL. Not tried on such clusters.
+ * </ul>
+ */
+public final class PlacedClusterManager implements ExternalClusterManager {
+  static final String PREFIX = "spark-placed:";
+
+  @Override
+  public boolean canCreate(String master) {
+    return master.startsWith(PREFIX);
+  }
+
+  @Override
+  public TaskScheduler createTaskScheduler(SparkContext context, String master) {
+    return new PlacedScheduler(context);
+  }
+
+  @Override
+  public SchedulerBackend createSchedulerBackend(
+      SparkContext context, String master, TaskScheduler scheduler) {
+    String rest = master.substring(PREFIX.length());
+    if (rest.startsWith("//")) {
+      return new StandaloneSchedulerBackend(
+          (TaskSchedulerImpl) scheduler, context, new String[] {"spark:" + rest});
+    }
+    return managerOf(rest).createSchedulerBackend(context, rest, scheduler);
+  }
+
+  @Override
+  public void initialize(TaskScheduler scheduler, SchedulerBackend backend) {
+    ((TaskSchedulerImpl) scheduler).initialize(backend);
+  }
+
+  /** Spark's own manager for a master URL. */
+  static ExternalClusterManager managerOf(String master) {
+    for (ExternalClusterManager manager : ServiceLoader.load(ExternalClusterManager.class)) {
+      if (manager.canCreate(master)) {
+        return manager;
+      }
+    }
+    throw new IllegalArgumentException("no cluster manager takes the master '" + master + "'");
+  }
+}

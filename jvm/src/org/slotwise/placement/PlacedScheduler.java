@@ -1,0 +1,252 @@
+package org.slotwise.placement;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.Task;
+import org.apache.spark.scheduler.TaskDescription;
+import org.apache.spark.scheduler.TaskLocation;
+import org.apache.spark.scheduler.TaskLocation$;
+import org.apache.spark.scheduler.TaskSchedulerImpl;
+import org.apache.spark.scheduler.TaskSet;
+import org.apache.spark.scheduler.TaskSetManager;
+import org.apache.spark.scheduler.WorkerOffer;
+import scala.Option;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Spark's scheduler, with the tasks of placed queries pinned to the executors of their slots.
+ *
+ * <p>Each stage of a batch passes through {@link #submitTasks} before Spark looks at its tasks; a
+ * task of a placed query gets its slot's executor as its only preferred location, and Spark's
+ * locality scheduling, told to wait ({@code spark.locality.wait.process}), does the rest. So a new
+ * placement holds from the next batch on. Tasks of other queries and jobs are left as they are.
+ *
+ * <p>Python calls the public methods; answers are JSON.
+ */
+public final class PlacedScheduler extends TaskSchedulerImpl {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private final Map<String, Placement> placements = new ConcurrentHashMap<>();
+  private final Journal journal = new Journal();
+  private final SparkContext context;
+  private volatile Slots slots = new Slots(List.of());
+
+  PlacedScheduler(SparkContext context) {
+    super(context);
+    this.context = context;
+  }
+
+  /** Says which slots there are: the host of each, apart by commas. */
+  public synchronized void setSlots(String hosts) {
+    slots = new Slots(Arrays.asList(hosts.split(",")));
+  }
+
+  /** Pins a query (its name or id) from its next batch on; see {@link Placement#parse}. */
+  public void place(String query, String placement) {
+    placements.put(query, Placement.parse(placement));
+  }
+
+  /** Leaves a query to Spark from its next batch on. */
+  public void unplace(String query) {
+    placements.remove(query);
+  }
+
+  /** The living executors: {@code {id: host}}. */
+  public String executors() throws JsonProcessingException {
+    return JSON.writeValueAsString(living());
+  }
+
+  /** Per slot its executor, null for none. */
+  public synchronized String slotExecutors() throws JsonProcessingException {
+    slots.bind(living());
+    List<String> bound = new ArrayList<>();
+    for (int slot = 0; slot < slots.count(); slot++) {
+      bound.add(slots.executor(slot));
+    }
+    return JSON.writeValueAsString(bound);
+  }
+
+  /** Where the tasks of a query's last batch went, and all its fall-backs. */
+  public String where(String query) throws JsonProcessingException {
+    return JSON.writeValueAsString(journal.of(query));
+  }
+
+  /** The streaming stage with this id, if it is of one of the last two batches; else null. */
+  public QueryStage stage(int stageId) {
+    return journal.stage(stageId);
+  }
+
+  /** The slot an executor stands for; -1 for none. */
+  public synchronized int slotOf(String executor) {
+    return slots.slot(executor);
+  }
+
+  @Override
+  public void submitTasks(TaskSet tasks) {
+    QueryStage stage = stageOf(tasks);
+    boolean hasRoom = true;
+    if (stage != null) {
+      Placement placement = placementOf(stage);
+      boolean isPlaced = placement != null && fits(placement, stage, tasks);
+      journal.begin(tasks.stageId(), stage, isPlaced ? placement.level(stage.level()) : null);
+      hasRoom = !isPlaced || pin(tasks, stage, placement);
+    }
+    super.submitTasks(tasks);
+    if (!hasRoom) {
+      abort(tasks);
+    }
+  }
+
+  @Override
+  public synchronized Seq<Seq<TaskDescription>> resourceOffers(
+      IndexedSeq<WorkerOffer> offers, boolean isAllFreeResources) {
+    Seq<Seq<TaskDescription>> launched = super.resourceOffers(offers, isAllFreeResources);
+    for (Seq<TaskDescription> ofOffer : CollectionConverters.asJava(launched)) {
+      for (TaskDescription task : CollectionConverters.asJava(ofOffer)) {
+        note(task);
+      }
+    }
+    return launched;
+  }
+
+  /** A job's stages are numbered parents first, so a stage's rank in its job is its level. */
+  private QueryStage stageOf(TaskSet tasks) {
+    Option<Object> job = tasks.tasks()[0].jobId();
+    Option<scala.collection.mutable.HashSet<Object>> ids =
+        context.dagScheduler().jobIdToStageIds().get(job.isEmpty() ? -1 : job.get());
+    if (ids.isEmpty()) {
+      return null;
+    }
+    int level = 0;
+    for (Object id : CollectionConverters.asJava(ids.get())) {
+      level += (Integer) id < tasks.stageId() ? 1 : 0;
+    }
+    return QueryStage.of(tasks.properties(), level, ids.get().size());
+  }
+
+  private Placement placementOf(QueryStage stage) {
+    Placement named = stage.name().isEmpty() ? null : placements.get(stage.name());
+    return named != null ? named : placements.get(stage.query());
+  }
+
+  private boolean fits(Placement placement, QueryStage stage, TaskSet tasks) {
+    int partitions = tasks.tasks()[0].numPartitions();
+    if (placement.levels() == stage.levels()
+        && placement.level(stage.level()).length == partitions) {
+      return true;
+    }
+    String reason =
+        String.format(
+            "the placement has %d levels and the batch %d stages, stage %d with %d tasks: "
+                + "left to Spark",
+            placement.levels(), stage.levels(), stage.level(), partitions);
+    journal.missed(stage, new Journal.Miss(stage.batch(), stage.level(), -1, -1, null, reason));
+    return false;
+  }
+
+  /** Pins every task of a stage; false if one has no living executor with room. */
+  private synchronized boolean pin(TaskSet tasks, QueryStage stage, Placement placement) {
+    Map<String, String> living = living();
+    slots.bind(living);
+    Placement.Resolved resolved = placement.resolve(slots, threadsPerSlot());
+    boolean hasRoom = true;
+    for (Task<?> task : tasks.tasks()) {
+      String executor = resolved.executors()[stage.level()][task.partitionId()];
+      hasRoom &= executor != null;
+      if (executor != null) {
+        prefer(task, TaskLocation$.MODULE$.apply(living.get(executor), executor));
+      }
+    }
+    for (Placement.FallBack fallBack : resolved.fallBacks()) {
+      if (fallBack.level() == stage.level()) {
+        report(stage, fallBack);
+      }
+    }
+    return hasRoom;
+  }
+
+  private void report(QueryStage stage, Placement.FallBack fallBack) {
+    String reason =
+        "slot " + fallBack.slot() + " on " + slots.host(fallBack.slot()) + " has no executor";
+    journal.missed(
+        stage,
+        new Journal.Miss(
+            stage.batch(),
+            fallBack.level(),
+            fallBack.partition(),
+            fallBack.slot(),
+            fallBack.executor(),
+            reason));
+    log()
+        .warn(
+            "{}: level {} partition {} goes to executor {}",
+            reason,
+            fallBack.level(),
+            fallBack.partition(),
+            fallBack.executor());
+  }
+
+  /** A job that cannot get all its tasks running would wait for ever: it fails with the reason. */
+  private void abort(TaskSet tasks) {
+    Option<TaskSetManager> manager =
+        taskSetManagerForAttempt(tasks.stageId(), tasks.stageAttemptId());
+    if (manager.isDefined()) {
+      String message =
+          "too few living executors for the placement: slots are gone, and the others have no room"
+              + " for their threads (" + threadsPerSlot() + " threads per slot)";
+      manager.get().abort(message, Option.empty());
+    }
+  }
+
+  /** Writes down where a task was launched. */
+  private void note(TaskDescription task) {
+    TaskSetManager manager = taskIdToTaskSetManager().get(task.taskId());
+    QueryStage stage = manager == null ? null : journal.stage(manager.taskSet().stageId());
+    if (stage == null) {
+      return;
+    }
+    String executor = task.executorId();
+    journal.launched(
+        manager.taskSet().stageId(),
+        task.partitionId(),
+        slots.slot(executor),
+        executor,
+        living().get(executor));
+  }
+
+  private synchronized Map<String, String> living() {
+    Map<String, String> found = new HashMap<>();
+    for (Map.Entry<String, String> entry :
+        CollectionConverters.asJava(executorIdToHost()).entrySet()) {
+      if (isExecutorAlive(entry.getKey())) {
+        found.put(entry.getKey(), entry.getValue());
+      }
+    }
+    return found;
+  }
+
+  private int threadsPerSlot() {
+    return context.conf().getInt("spark.executor.cores", 1);
+  }
+
+  /** Spark offers no setter: the field is the same in both kinds of task. */
+  private static void prefer(Task<?> task, TaskLocation location) {
+    try {
+      Field field = task.getClass().getDeclaredField("preferredLocs");
+      field.setAccessible(true);
+      field.set(task, CollectionConverters.asScala(List.of(location)).toSeq());
+    } catch (ReflectiveOperationException changed) {
+      throw new IllegalStateException("this Spark has no field preferredLocs in its tasks", changed);
+    }
+  }
+}

@@ -1,0 +1,227 @@
+"""The processes of an embedded cluster: a standalone master and its workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from slotwise.model import SlotwiseError
+from slotwise.spark import java
+
+PREFIX = "slotwise-cluster-"
+START_SECONDS = 60
+STOP_SECONDS = 10
+POLL_SECONDS = 0.1
+HEAP_MB = 128
+"""Of the master and of a worker each."""
+LOGGING = "-Dlog4j2.configurationFile=slotwise-log4j2.properties"
+OPTIONS = (
+    LOGGING,
+    "-Dspark.port.maxRetries=0",
+    # They do little and live shortly: a third less CPU time until they are ready.
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+)
+
+
+@dataclass(frozen=True)
+class Worker:
+    """One node's worker: where it listens and what it may give to executors."""
+
+    name: str
+    host: str
+    cores: int
+    memory_mb: int
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A folder for logs, work and shuffle files; those of dead programs are removed first."""
+    _sweep()
+    made = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+@contextmanager
+def running(
+    folder: Path, host: str, port: int, workers: Sequence[Worker]
+) -> Iterator[tuple[int, ...]]:
+    """Start the master and the workers, wait until all have found each other; end them after.
+
+    Gives their process ids, the master's first. Each hangs on a pipe from this program and ends
+    when that closes (jvm/…/Daemon.java), so none is left whatever becomes of us. They are in
+    sessions of their own: a Ctrl-C reaches this program only, which ends them in order.
+    """
+    command = _command(folder)
+    page = free_port(host)
+    with ExitStack() as stack:
+        master = stack.enter_context(
+            _process(
+                [*command, *_master_arguments(host, port, page)],
+                folder / "master.log",
+                host,
+            )
+        )
+        started = [master]
+        for worker in workers:
+            arguments = _worker_arguments(worker, folder, f"spark://{host}:{port}")
+            log = folder / f"worker-{worker.host}.log"
+            started.append(stack.enter_context(_process([*command, *arguments], log, worker.host)))
+        _await_workers(f"http://{host}:{page}/json/", len(workers), started, folder)
+        yield tuple(process.pid for process in started)
+
+
+def free_port(host: str) -> int:
+    with socket.socket() as bound:
+        bound.bind((host, 0))
+        return int(bound.getsockname()[1])
+
+
+def check_free(host: str, port: int) -> None:
+    with socket.socket() as bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((host, port))
+        except (OSError, OverflowError) as taken:
+            raise SlotwiseError(f"port {port} on {host} is taken: give another one") from taken
+
+
+def _command(folder: Path) -> list[str]:
+    """What Spark's launcher would run for our Daemon, with its many options for Java modules."""
+    launcher = [java.java(), "-cp", f"{java.spark_home()}/jars/*"]
+    told = subprocess.run(
+        [*launcher, "org.apache.spark.launcher.Main", "org.slotwise.Daemon"],
+        capture_output=True,
+        env=_environment(folder),
+    )
+    command = [part.decode().strip() for part in told.stdout.split(b"\0") if part.strip()]
+    if told.returncode or "org.slotwise.Daemon" not in command:
+        raise SlotwiseError(f"Spark's launcher does not run: {told.stderr.decode().strip()[-300:]}")
+    return [*command[:-1], *OPTIONS, command[-1]]
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """As Spark's scripts would set it; that of the caller's own Spark does not count."""
+    inherited = {name: v for name, v in os.environ.items() if not name.startswith("SPARK_")}
+    return inherited | {
+        "SPARK_HOME": str(java.spark_home()),
+        "SPARK_CONF_DIR": str(folder),
+        "SPARK_DIST_CLASSPATH": str(java.classpath_jar()),
+        "SPARK_DRIVER_MEMORY": f"{HEAP_MB}m",
+        "SPARK_LOCAL_DIRS": str(folder),
+        "SPARK_SCALA_VERSION": "2.13",
+    }
+
+
+def _master_arguments(host: str, port: int, page: int) -> list[str]:
+    return [
+        "org.apache.spark.deploy.master.Master",
+        *("--host", host, "--port", str(port), "--webui-port", str(page)),
+    ]
+
+
+def _worker_arguments(worker: Worker, folder: Path, master: str) -> list[str]:
+    work = folder / f"work-{worker.host}"
+    return [
+        "org.apache.spark.deploy.worker.Worker",
+        *("--host", worker.host, "--port", "0", "--webui-port", "0"),
+        *("--cores", str(worker.cores), "--memory", f"{worker.memory_mb}M"),
+        *("--work-dir", str(work), master),
+    ]
+
+
+@contextmanager
+def _process(command: Sequence[str], log: Path, host: str) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as written:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=written,
+            stderr=written,
+            env=_environment(log.parent) | {"SPARK_LOCAL_IP": host},
+            cwd=log.parent,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Close its input, which ends it; kill it, with what it started, if it takes too long."""
+    import psutil
+
+    try:
+        started = psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        started = []
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    _, left = psutil.wait_procs(started, timeout=STOP_SECONDS)
+    for child in left:
+        child.kill()
+
+
+def _await_workers(
+    page: str, workers: int, started: Sequence[subprocess.Popen[bytes]], folder: Path
+) -> None:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        for process in started:
+            if process.poll() is not None:
+                raise SlotwiseError(f"a process of the cluster ended at once: {_complaint(folder)}")
+        if _living_workers(page) == workers:
+            return
+        time.sleep(POLL_SECONDS)
+    raise SlotwiseError(
+        f"after {START_SECONDS} s only {_living_workers(page)} of {workers} workers have found "
+        f"the master: {_complaint(folder)}"
+    )
+
+
+def _living_workers(page: str) -> int:
+    """As the master's page tells; 0 while it does not answer."""
+    try:
+        with urllib.request.urlopen(page, timeout=5) as answer:
+            return int(json.load(answer)["aliveworkers"])
+    except (urllib.error.URLError, OSError, ValueError):
+        return 0
+
+
+def _complaint(folder: Path) -> str:
+    """The first line in the logs that is not a mere warning."""
+    for log in sorted(folder.glob("*.log")):
+        for line in log.read_text(errors="replace").splitlines():
+            if line.strip() and not line.startswith("WARNING"):
+                return f"{log.stem}: {line.strip()[:300]}"
+    return "their logs tell nothing"
+
+
+def _sweep() -> None:
+    """Remove the folders of programs that ended without doing so."""
+    import psutil
+
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        pid = left.name.removeprefix(PREFIX).partition("-")[0]
+        if pid.isdigit() and not psutil.pid_exists(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)

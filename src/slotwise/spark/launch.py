@@ -1,0 +1,289 @@
+"""A plan, running: start, watch, change and stop its query."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.errors import PySparkException
+
+from slotwise.model import Observation, Plan, SlotwiseError
+from slotwise.spark import checkpoints, meters, placing
+from slotwise.spark.compile import Query, compile, first_sentence
+from slotwise.spark.failures import why
+from slotwise.spark.observing import Watched, latencies_of, observe
+from slotwise.spark.outline import Outline, outline
+from slotwise.spark.synthetic import Work
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+POLL_SECONDS = 0.1
+FIRST_TUPLE_SECONDS = 60.0
+"""A started query that has not delivered a tuple after this long is told to hang."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a plan is run."""
+
+    checkpoint: Path
+    rate: float | None = None
+    """Input tuples/s, in place of the plan's."""
+    work: Work = "wait"
+    """What operators without logic do."""
+    batch_seconds: float = 30.0
+    """Real-time mode commits this often; a failure repeats so much at most."""
+    output: Path | None = None
+    """A folder for what the query puts out, as lines of JSON; None: it is discarded."""
+    meters: bool = True
+    placed: bool = True
+    """False: Spark places the threads, as it would without a plan."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A new plan in effect."""
+
+    restarted: bool
+    pause_seconds: float
+    """The longest time without a tuple at the query's end while it was changed."""
+    batch: int
+    """The first batch that ran as newly planned."""
+
+
+@dataclass
+class Run:
+    """A query of a plan. Its meters go on over restarts."""
+
+    spark: SparkSession
+    outline: Outline
+    options: Options
+    query: StreamingQuery
+    events: list[str] = field(default_factory=list)
+    """What happened, one sentence each."""
+    snapshots: list[meters.MeterSnapshot] = field(default_factory=list)
+
+    @property
+    def plan(self) -> Plan:
+        return self.outline.plan
+
+    @property
+    def name(self) -> str:
+        return self.plan.pipeline.topology.name
+
+    @property
+    def watched(self) -> Watched:
+        rate = self.plan.rate if self.options.rate is None else self.options.rate
+        shares = sum(source.share for source in self.plan.pipeline.topology.sources)
+        return Watched(self._as_placed(), self.outline.layout, str(self.query.id), rate * shares)
+
+    def _as_placed(self) -> Plan:
+        """The plan with every thread where it is seen, as far as all are in some slot."""
+        seen, layout = self.whereabouts().levels, self.outline.layout
+        if tuple(map(len, seen)) != layout.partitions or any(-1 in level for level in seen):
+            return self.plan
+        slots = [
+            seen[layout.level[i]][layout.first_partition[i] + k]
+            for i, threads in enumerate(layout.threads)
+            for k in range(threads)
+        ]
+        return replace(self.plan, placement=replace(self.plan.placement, slots=np.array(slots)))
+
+    def tick(self) -> None:
+        """Read the meters, unless less than about a second was reported since the last time."""
+        snapshot = meters.snapshot(self.spark)
+        if not self.snapshots or snapshot.time > self.snapshots[-1].time + 0.9:
+            self.snapshots.append(snapshot)
+
+    def observation(self, last_seconds: float | None = None) -> Observation | None:
+        """What was seen, in the last seconds or in all; None before the second report."""
+        chosen = self.snapshots
+        if last_seconds is not None and chosen:
+            since = chosen[-1].time - last_seconds
+            chosen = [snapshot for snapshot in chosen if snapshot.time >= since]
+        return observe(self.watched, chosen) if len(chosen) >= 2 else None
+
+    def latencies(self) -> NDArray[np.int64]:
+        """How many tuples at the query's end were in each bucket of latencies, as far as told."""
+        return latencies_of(
+            thread
+            for thread in meters.snapshot(self.spark).threads
+            if thread.query == str(self.query.id)
+        )
+
+    def delivered(self) -> int:
+        """Tuples that have come to the query's end, as far as told."""
+        return int(self.latencies().sum())
+
+    def whereabouts(self) -> placing.Whereabouts:
+        return placing.where(self.spark, str(self.query.id))
+
+    def stop(self) -> None:
+        """End the query; what is after its last finished batch is repeated by the next start."""
+        self.query.stop()
+
+    def await_tuples(self, more: int = 1, seconds: float = FIRST_TUPLE_SECONDS) -> None:
+        """Until so many more tuples have come to the end. Raises SlotwiseError if they do not."""
+        enough = self.delivered() + more
+        self._await(lambda: self.delivered() >= enough, "delivered no tuple", seconds)
+
+    def await_batch(self, seconds: float | None = None) -> int:
+        """Until the batch that runs now is done; the number of the next one."""
+        before = self.batch
+        limit = 3 * self.options.batch_seconds + 30 if seconds is None else seconds
+        self._await(lambda: self.batch > before, "finished no batch", limit)
+        return self.batch
+
+    @property
+    def batch(self) -> int:
+        """The number of batches done since the checkpoint's first start."""
+        progress = self.query.lastProgress
+        return 0 if progress is None else int(progress.batchId) + 1
+
+    def _await(self, holds: Callable[[], bool], what: str, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not holds():
+            if not self.query.isActive:
+                raise SlotwiseError(
+                    f"the query of '{self.name}' failed: {why(self.query, self.spark)}"
+                )
+            if time.monotonic() > end:
+                raise SlotwiseError(f"the query of '{self.name}' has {what} for {seconds:g} s")
+            time.sleep(POLL_SECONDS)
+
+    def restart(self) -> None:
+        """Start the query again from its checkpoint; threads go where their slots are now."""
+        self.query = _started(self.spark, self.outline, self.options)
+
+    def apply(self, plan: Plan) -> Change:
+        """Go on as `plan` says: its placement from the next batch on; other numbers of threads, or
+        routes that depend on the places, by a restart from the checkpoint between two batches.
+        """
+        new = outline(
+            plan,
+            {
+                o.name: self.outline.functions[i].call
+                for i, o in enumerate(plan.pipeline.topology.operators)
+                if i in self.outline.functions
+            },
+        )
+        if new.layout.topology != self.outline.layout.topology:
+            raise SlotwiseError("a running query cannot change its topology: start another run")
+        if self._needs_restart(plan):
+            return self._restarted(new)
+        placing.place(self.spark, self.name, new.layout.slots(plan.placement))
+        self.outline = new
+        return self._awaited_change()
+
+    def _needs_restart(self, plan: Plan) -> bool:
+        if not np.array_equal(plan.allocation.threads, self.plan.allocation.threads):
+            return True
+        kinds = {stream.grouping.kind for stream in plan.pipeline.topology.streams}
+        if "weighted" in kinds and dict(plan.weights) != dict(self.plan.weights):
+            return True
+        return "local-or-shuffle" in kinds
+
+    def _awaited_change(self) -> Change:
+        wanted = self.outline.layout.slots(self.plan.placement)
+        batch = self.await_batch()
+        pause = self._longest_wait(lambda: self.whereabouts().levels == wanted)
+        self.events.append(f"a new placement from batch {batch} on, after {pause:.2f} s")
+        return Change(False, pause, batch)
+
+    def _longest_wait(self, holds: Callable[[], bool]) -> float:
+        """Seconds that the latest tuple was late, of those delivered from now until a report after
+        `holds`: how long the query paused.
+        """
+        before = self.latencies()
+        self._await(holds, "not run as newly planned", FIRST_TUPLE_SECONDS)
+        self.await_tuples()
+        latest = meters.snapshot(self.spark).time
+        self._await(
+            lambda: meters.snapshot(self.spark).time > latest + 1,
+            "not reported",
+            FIRST_TUPLE_SECONDS,
+        )
+        after = self.latencies()
+        after[: len(before)] -= before
+        return meters.bucket_ms(int(np.flatnonzero(after)[-1])) / 1000
+
+    def _restarted(self, new: Outline) -> Change:
+        self.await_batch()
+        began = time.monotonic()
+        self.query.stop()
+        _divide_state(self.spark, self.options.checkpoint, self.outline, new)
+        self.outline = new
+        self.restart()
+        self.await_tuples()
+        pause = time.monotonic() - began
+        self.events.append(f"restarted with other threads, after {pause:.2f} s")
+        return Change(True, pause, self.batch)
+
+
+def start(spark: SparkSession, of: Outline, options: Options) -> Run:
+    """The plan's query, running. Raises SlotwiseError for what Spark refuses."""
+    checkpoints.claim(options.checkpoint, of)
+    held = checkpoints.state_threads(options.checkpoint)
+    aggregate = of.layout.aggregate
+    if aggregate is not None and held != of.layout.threads[aggregate]:
+        _repartition(spark, options.checkpoint, of)
+    if options.output is not None:
+        options.output.mkdir(parents=True, exist_ok=True)
+    return Run(spark, of, options, _started(spark, of, options))
+
+
+def _started(spark: SparkSession, of: Outline, options: Options) -> StreamingQuery:
+    aggregate = of.layout.aggregate
+    if aggregate is not None:
+        spark.conf.set("spark.sql.shuffle.partitions", of.layout.threads[aggregate])
+    made = compile(spark, of, rate=options.rate, work=options.work, meters=options.meters)
+    name = of.plan.pipeline.topology.name
+    if options.placed:
+        placing.place(spark, name, of.layout.slots(of.plan.placement))
+    else:
+        placing.unplace(spark, name)
+    try:
+        query: StreamingQuery = _writer(spark, made, options).queryName(name).start()
+        return query
+    except PySparkException as error:
+        raise SlotwiseError(f"Spark refuses '{name}': {first_sentence(error)}") from None
+
+
+def _writer(spark: SparkSession, made: Query, options: Options) -> Any:
+    assert spark.sparkContext._jvm is not None
+    sinks = spark.sparkContext._jvm.org.slotwise.sink
+    sink = (
+        sinks.Discard()
+        if options.output is None
+        else sinks.JsonFiles(str(options.output.resolve()))
+    )
+    writer: Any = made.frame.writeStream.outputMode("update")
+    writer = writer.option("checkpointLocation", str(options.checkpoint / "spark"))
+    writer._jwrite.foreach(sink)
+    if made.mode == "micro-batch":
+        return writer.trigger(processingTime="0 seconds")
+    return writer.trigger(realTime=f"{round(options.batch_seconds * 1000)} milliseconds")
+
+
+def _divide_state(spark: SparkSession, checkpoint: Path, old: Outline, new: Outline) -> None:
+    aggregate = new.layout.aggregate
+    if aggregate is not None and old.layout.threads[aggregate] != new.layout.threads[aggregate]:
+        _repartition(spark, checkpoint, new)
+
+
+def _repartition(spark: SparkSession, checkpoint: Path, new: Outline) -> None:
+    """Divide an aggregate's state by another number of threads, offline."""
+    assert new.layout.aggregate is not None
+    threads = new.layout.threads[new.layout.aggregate]
+    try:
+        spark._streamingCheckpointManager.repartition(str(checkpoint / "spark"), threads)
+    except PySparkException as error:
+        raise SlotwiseError(f"the state cannot be divided anew: {first_sentence(error)}") from None
+    checkpoints.divided_anew(checkpoint, new)

@@ -1,0 +1,140 @@
+"""A topology cut into levels: the stages of one query, with a partition for every thread.
+
+Sources are level 0. Every other operator is one level after the last of those that feed it, but:
+
+- operators that feed nobody are in the last level, where the query's output is written;
+- a keyed aggregate has its level to itself, because Spark spreads its keys over all partitions of
+  the stage; operators that would share that level are moved to the next.
+
+A stream that skips levels is passed on in between by threads that are there anyway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from slotwise.model import Placement, Plan, Topology
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Thread k of operator i is partition `first_partition[i] + k` of level `level[i]`."""
+
+    topology: Topology
+    threads: tuple[int, ...]
+    """Per operator."""
+    level: tuple[int, ...]
+    """Per operator."""
+
+    @cached_property
+    def levels(self) -> tuple[tuple[int, ...], ...]:
+        """Per level, the positions of its operators, as declared."""
+        return tuple(
+            tuple(i for i, own in enumerate(self.level) if own == level)
+            for level in range(max(self.level) + 1)
+        )
+
+    @cached_property
+    def first_partition(self) -> tuple[int, ...]:
+        """Per operator, the partition of its thread 0 within its level."""
+        first = [0] * len(self.threads)
+        for operators in self.levels:
+            partition = 0
+            for operator in operators:
+                first[operator] = partition
+                partition += self.threads[operator]
+        return tuple(first)
+
+    @cached_property
+    def partitions(self) -> tuple[int, ...]:
+        """Per level, its number of partitions: all threads of its operators."""
+        return tuple(sum(self.threads[i] for i in operators) for operators in self.levels)
+
+    @cached_property
+    def aggregate(self) -> int | None:
+        """The position of the keyed aggregate, if there is one."""
+        return next((i for i, o in enumerate(self.topology.operators) if o.logic.aggregate), None)
+
+    def is_last(self, level: int) -> bool:
+        return level == len(self.levels) - 1
+
+    def thread(self, level: int, partition: int) -> tuple[int, int]:
+        """(operator, k): whose thread a partition of a level is."""
+        for operator in self.levels[level]:
+            k = partition - self.first_partition[operator]
+            if 0 <= k < self.threads[operator]:
+                return operator, k
+        raise IndexError(f"level {level} has no partition {partition}")
+
+    def passing(self, level: int) -> tuple[int, ...]:
+        """Operators of later levels whose input passes through `level` (see `delivered`)."""
+        found = {
+            target
+            for source, target in self.topology.edges
+            if self.level[source] < level < self.level[target]
+        }
+        return tuple(sorted(found | self.delivered(level)))
+
+    def delivered(self, level: int) -> set[int]:
+        """Operators of earlier levels that feed nobody: their results pass on to be written."""
+        return {
+            operator
+            for operator, outputs in enumerate(self.topology.outputs)
+            if not outputs and self.level[operator] < level
+        }
+
+    def slots(self, placement: Placement) -> tuple[tuple[int, ...], ...]:
+        """Per level and partition, the slot where `placement` has that thread."""
+        first = np.concatenate(([0], np.cumsum(self.threads)))
+        return tuple(
+            tuple(
+                int(slot)
+                for operator in operators
+                for slot in placement.slots[first[operator] : first[operator + 1]]
+            )
+            for operators in self.levels
+        )
+
+
+def layout(plan: Plan) -> Layout:
+    """The levels of the plan's topology, with the plan's threads. Time: operators + streams."""
+    topology = plan.pipeline.topology
+    return Layout(topology, tuple(plan.allocation.threads.tolist()), _levels(topology))
+
+
+def _levels(topology: Topology) -> tuple[int, ...]:
+    alone = next((i for i, o in enumerate(topology.operators) if o.logic.aggregate), None)
+    level = _longest_paths(topology, alone)
+    last = max(level)
+    leaves = [
+        position
+        for position, outputs in enumerate(topology.outputs)
+        if not outputs and position != alone and topology.operators[position].kind != "source"
+    ]
+    if leaves and alone is not None and level[alone] == last:
+        last += 1
+    for leaf in leaves:
+        level[leaf] = last
+    return tuple(level)
+
+
+def _longest_paths(topology: Topology, alone: int | None) -> list[int]:
+    """Per operator, the most streams between it and a source, the level of `alone` kept free."""
+    level = [0] * len(topology.operators)
+
+    def earliest(position: int) -> int:
+        return max((1 + level[topology.edges[s][0]] for s in topology.inputs[position]), default=0)
+
+    for position in topology.order:
+        level[position] = earliest(position)
+    if alone is None:
+        return level
+    kept = level[alone]
+    for position in topology.order:
+        level[position] = earliest(position)
+        if level[position] == kept and position != alone:
+            level[position] += 1
+    return level

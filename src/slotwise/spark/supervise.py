@@ -1,0 +1,56 @@
+"""Supervision: a run goes on by itself as long as it makes progress between two failures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from slotwise.model import SlotwiseError
+from slotwise.spark.failures import why
+from slotwise.spark.launch import Run
+
+TICK_SECONDS = 1.0
+TRIES = 3
+
+
+def supervise(
+    run: Run,
+    seconds: float,
+    each_tick: Callable[[Run], None] = lambda run: None,
+    *,
+    tries: int = TRIES,
+) -> None:
+    """Let the run go on for so long, reading its meters each second.
+
+    A query that fails is started again from its checkpoint, with every thread in its slot's
+    executor of that moment. After `tries` failures without a finished batch between them, raises
+    SlotwiseError with the last reason.
+    """
+    end = time.monotonic() + seconds
+    failures, batches = 0, run.batch
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(TICK_SECONDS, left))
+        if run.query.isActive:
+            run.tick()
+            each_tick(run)
+            continue
+        if run.batch > batches:
+            failures = 0
+        failures, batches = failures + 1, run.batch
+        recover(run, failures, tries)
+
+
+def recover(run: Run, failures: int, tries: int) -> None:
+    """Start a failed query again, unless it has failed too often."""
+    told = why(run.query, run.spark)
+    if failures > tries:
+        raise SlotwiseError(
+            f"the query of '{run.name}' failed {failures} times without progress: {told}"
+        )
+    began = time.monotonic()
+    run.restart()
+    run.await_tuples()
+    run.events.append(
+        f"the query failed ({told}) and went on from its checkpoint "
+        f"{time.monotonic() - began:.1f} s later"
+    )

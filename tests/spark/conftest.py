@@ -1,0 +1,45 @@
+"""One embedded cluster and one session for all tests that need Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from slotwise.model import Cluster, Node
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import SparkSession
+
+from slotwise.spark import cluster as spark_cluster
+
+THREADS_PER_SLOT = 64
+MODEL = Cluster((Node("left", 2, 2.0), Node("right", 1, 1.0)), slot_memory_gb=1.0)
+"""Slots 0 and 1 on one node, slot 2 on another."""
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[spark_cluster.SparkCluster]:
+    with spark_cluster.embedded(MODEL, threads_per_slot=THREADS_PER_SLOT) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def spark(embedded: spark_cluster.SparkCluster) -> Iterator[SparkSession]:
+    made = spark_cluster.session(embedded, {"spark.sql.shuffle.partitions": "2"})
+    yield made
+    made.stop()
+
+
+def wait_until(what: Callable[[], Any], seconds: float = 60, query: Any = None) -> Any:
+    """What `what` gives as soon as that is true; fails after `seconds`, or when the query does."""
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        if query is not None and query.exception() is not None:
+            raise AssertionError(str(query.exception()))
+        assert time.monotonic() < end, f"did not happen in {seconds} s"
+        time.sleep(0.1)
+    return found

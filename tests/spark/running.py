@@ -1,0 +1,42 @@
+"""Runs for tests: started, awaited by condition, and what they have written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from slotwise.model import Plan
+from slotwise.spark.launch import Options, Run, start
+from slotwise.spark.outline import outline
+
+
+@contextmanager
+def running(
+    spark: SparkSession,
+    plan: Plan,
+    folder: Path,
+    *,
+    bound: Mapping[str, Callable[..., Any]] | None = None,
+    **options: Any,
+) -> Iterator[Run]:
+    """The plan, running, its output in folder/out; stopped whatever happens."""
+    chosen = {"batch_seconds": 2.0, "work": "none", "output": folder / "out", **options}
+    run = start(spark, outline(plan, bound), Options(checkpoint=folder / "checkpoint", **chosen))
+    try:
+        yield run
+    finally:
+        run.stop()
+
+
+def written(folder: Path) -> list[dict[str, Any]]:
+    """All rows of finished batches."""
+    return [
+        json.loads(line)
+        for file in sorted((folder / "out").glob("batch-*.json"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]

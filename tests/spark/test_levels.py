@@ -1,0 +1,145 @@
+"""Levels, partitions and routes, without Spark."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+
+from slotwise.model import Grouping, Logic, SlotwiseError, Topology
+from slotwise.spark.functions import functions_of
+from slotwise.spark.levels import layout
+from slotwise.spark.outline import outline
+from slotwise.spark.refusals import mode_of
+from slotwise.spark.routing import Routes, hash_of_int
+from tests import builders
+from tests.spark.plans import plan, topology
+from tests.strategies import topologies
+
+COUNT = Logic(aggregate=(("by", "value"), ("n", "count(*)")))
+BY_VALUE = Grouping("fields", ("value",))
+
+
+def levels(of: Topology) -> list[list[str]]:
+    made = layout(plan(of))
+    return [[of.operators[i].name for i in operators] for operators in made.levels]
+
+
+def test_diamond() -> None:
+    assert levels(topology("s>a", "s>b", "a>j", "b>j", "j>k")) == [["s"], ["a", "b"], ["j"], ["k"]]
+
+
+def test_ends_are_in_the_last_level() -> None:
+    assert levels(topology("s>a", "a>b", "b>k", "s>z")) == [["s"], ["a"], ["b"], ["k", "z"]]
+
+
+def test_a_level_after_the_latest_of_its_inputs() -> None:
+    assert levels(topology("s>a", "a>b", "s>b", "t>b")) == [["s", "t"], ["a"], ["b"]]
+
+
+def test_an_aggregate_is_alone() -> None:
+    of = topology(
+        "s>c", "s>a", "a>b", "c>k", "b>z", logic={"c": COUNT}, groupings={"s>c": BY_VALUE}
+    )
+    assert levels(of) == [["s"], ["c"], ["a"], ["b"], ["k", "z"]]
+
+
+def test_an_aggregate_that_feeds_nobody_has_its_results_passed_on() -> None:
+    of = topology("s>c", "s>z", logic={"c": COUNT}, groupings={"s>c": BY_VALUE})
+    made = layout(plan(of))
+    assert levels(of) == [["s"], ["c"], ["z"]]
+    assert made.passing(1) == (of.index["z"],)
+    assert made.delivered(2) == {of.index["c"]}
+
+
+def test_partitions_and_slots() -> None:
+    of = topology("s>a", "s>b", "a>k", "b>k")
+    made = layout(plan(of, {"a": 2, "b": 3}, on=builders.cluster(3, 1)))
+    assert made.partitions == (1, 5, 1)
+    assert made.thread(1, 3) == (of.index["b"], 1)
+    # Threads s, a, a, b, b, b, k go round-robin over three slots.
+    assert made.slots(plan(of, {"a": 2, "b": 3}, on=builders.cluster(3, 1)).placement) == (
+        (0,),
+        (1, 2, 0, 1, 2),
+        (0,),
+    )
+
+
+@settings(max_examples=50)
+@given(topologies())
+def test_streams_lead_to_later_levels_and_threads_have_partitions(of: Topology) -> None:
+    made = layout(plan(of, 2))
+    for stream, (source, target) in zip(of.streams, of.edges, strict=True):
+        assert stream.loop or made.level[source] < made.level[target]
+    for operator in range(len(of.operators)):
+        for k in range(2):
+            partition = made.first_partition[operator] + k
+            assert made.thread(made.level[operator], partition) == (operator, k)
+    ends = [i for i, o in enumerate(of.operators) if not of.outputs[i] and o.kind != "source"]
+    assert all(made.is_last(made.level[i]) for i in ends)
+
+
+def test_tuples_for_later_levels_are_carried_in_the_slot_they_go_to() -> None:
+    of = topology("s>a", "a>k", "s>k")
+    made = plan(of, {"a": 2, "k": 2}, slots=[0, 0, 1, 1, 0])
+    routes = Routes(made, layout(made))
+    sent = list(routes.candidates(of.index["s"], "_out0", False))[1]
+    # k's thread 0 is in slot 1, where thread 1 of a is; its thread 1 is in slot 0, as a's thread 0.
+    assert "element_at(array(1, 0)" in sent
+
+
+def test_salts_reach_their_partition() -> None:
+    of = topology("s>c", "s>z", logic={"c": COUNT}, groupings={"s>c": BY_VALUE})
+    made = plan(of, {"c": 7})
+    salts = Routes(made, layout(made)).salts
+    assert [hash_of_int(salt) % 7 for salt in salts] == list(range(7))
+
+
+def test_emulated_selectivity_sends_copies_and_parts() -> None:
+    of = topology("s>a:2.5", "a>k")
+    made = plan(of)
+    found = list(Routes(made, layout(made)).candidates(0, "_out0", False))
+    assert [route.startswith("IF(") for route in found] == [False, False, True]
+
+
+def refused(of: Topology, engine: str = "auto", match: str = "", **bound: object) -> None:
+    with pytest.raises(SlotwiseError, match=re.escape(match)):
+        outline(plan(of, engine=engine), bound)  # type: ignore[arg-type]
+
+
+def test_refusals_name_the_operator() -> None:
+    two = topology(
+        "s>c", "c>d", logic={"c": COUNT, "d": COUNT}, groupings={"s>c": BY_VALUE, "c>d": BY_VALUE}
+    )
+    refused(two, match="'c' and 'd' are both aggregates")
+    refused(topology("s>c", logic={"c": COUNT}), match="write grouping: {fields: value}")
+    refused(
+        topology("s>c", logic={"c": Logic(aggregate=(("n", "count(*)"),))}), match="'c' has no 'by'"
+    )
+    refused(topology("s>a", logic={"a": Logic(flat=True)}), match="'a' is flat")
+    refused(topology("s>a", "a>a:0.5!", "a>k"), match="leads back to 'a'")
+    refused(topology("s>a", logic={"a": Logic(python="nowhere:f")}), match="'nowhere:f' is not")
+    refused(topology("s>a", logic={"a": Logic(python="f")}), match="write module:function")
+    refused(topology("s>a"), match="no such operator", b=len)
+    refused(
+        topology("s>a", logic={"a": Logic(options=(("rate", "1"),))}),
+        match="'a' has options, which only a source takes",
+    )
+
+
+def on_batches(batch: object) -> "pyarrow.RecordBatch":  # type: ignore[name-defined]  # noqa: F821, UP037
+    return batch
+
+
+def test_python_on_batches_takes_micro_batches() -> None:
+    of = topology("s>a")
+    functions = functions_of(of, {"a": on_batches})
+    assert mode_of(plan(of).pipeline, functions) == "micro-batch"
+    refused(of, "real-time", "operator 'a' is a Python function on Arrow batches", a=on_batches)
+    assert mode_of(plan(of).pipeline, functions_of(of, {"a": lambda value: value})) == "real-time"
+
+
+def test_micro_batches_cannot_pass_an_aggregate() -> None:
+    of = topology("s>c", "s>z", logic={"c": COUNT}, groupings={"s>c": BY_VALUE})
+    refused(of, "micro-batch", "cannot pass the tuples for 'z' beside the aggregate 'c'")

@@ -1,0 +1,174 @@
+"""Killed processes: the run goes on, no id is missing, keyed counts are exact."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import SparkSession
+
+from slotwise.model import Grouping, Logic, SlotwiseError
+from slotwise.spark import meters
+from slotwise.spark.supervise import recover, supervise
+from tests.spark.conftest import MODEL, wait_until
+from tests.spark.plans import plan, topology
+from tests.spark.running import running, written
+
+RECORDS = 3000
+KEYS = 5
+
+
+def counted(records: int = RECORDS) -> Any:
+    """Words counted by key, and beside them every id."""
+    source = Logic(expr=f"CAST(id % {KEYS} AS STRING)", options=(("records", str(records)),))
+    count = Logic(aggregate=(("by", "value"), ("n", "count(*)")))
+    return topology(
+        "s>c",
+        "c>k",
+        "s>z",
+        logic={"s": source, "c": count},
+        groupings={"s>c": Grouping("fields", ("value",))},
+    )
+
+
+def check(rows: list[dict[str, Any]], records: int = RECORDS) -> None:
+    assert {row["id"] for row in rows if row["_sink"] == "z"} == set(range(records))
+    counts: Counter[str] = Counter()
+    for row in rows:
+        if row["_sink"] == "k":
+            counts[row["record1"]["value"]] = max(
+                counts[row["record1"]["value"]], row["record1"]["n"]
+            )
+    assert counts == {str(key): records // KEYS for key in range(KEYS)}
+
+
+def test_a_killed_executor(spark: SparkSession, tmp_path: Path) -> None:
+    with running(spark, plan(counted(), {"c": 3}, on=MODEL, rate=300), tmp_path) as run:
+        run.await_batch()
+        victim = next(e for e in meters.snapshot(spark).executors if e.slot == 1)
+        os.kill(victim.pid, signal.SIGKILL)
+        wait_until(lambda: not run.query.isActive)
+        recover(run, failures=1, tries=3)
+        wait_until(
+            lambda: (
+                {r["id"] for r in written(tmp_path) if r["_sink"] == "z"} == set(range(RECORDS))
+            ),
+            query=run.query,
+        )
+        run.await_batch()
+    check(written(tmp_path))
+    assert "was lost" in run.events[0]
+
+
+def test_a_query_that_always_fails_is_given_up(spark: SparkSession, tmp_path: Path) -> None:
+    of = topology("s>a", logic={"a": Logic(expr="CAST(1 DIV (id - 5) AS STRING)")})
+    with (
+        running(spark, plan(of, on=MODEL, rate=100), tmp_path) as run,
+        pytest.raises(SlotwiseError, match="Division by zero"),
+    ):
+        supervise(run, 60, tries=1)
+
+
+def test_a_checkpoint_of_another_topology_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with running(spark, plan(topology("s>a"), on=MODEL), tmp_path):
+        pass
+    with (
+        pytest.raises(SlotwiseError, match="belongs to another topology, 'test'"),
+        running(spark, plan(topology("s>b", name="other"), on=MODEL), tmp_path),
+    ):
+        pass
+
+
+SPEC = f"""
+topology:
+  name: counted
+  operators:
+    s: {{kind: source, expr: "CAST(id % {KEYS} AS STRING)", options: {{records: {RECORDS}}}}}
+    c: {{aggregate: {{by: value, n: count(*)}}}}
+    k: {{kind: sink}}
+    z: {{kind: sink}}
+  streams:
+    - {{from: s, to: c, grouping: {{fields: value}}}}
+    - {{from: c, to: k}}
+    - {{from: s, to: z}}
+profiles:
+  s: {{fixed: {{cpu: 0.1}}}}
+  c: {{fixed: {{threads: 2, cpu: 0.2}}}}
+  k: {{fixed: {{cpu: 0.1}}}}
+  z: {{fixed: {{cpu: 0.1}}}}
+cluster:
+  - {{name: left, slots: 1, memory_gb: 1}}
+  - {{name: right, slots: 1, memory_gb: 1}}
+scheduler: {{placer: round-robin}}
+"""
+
+
+def command(folder: Path, seconds: int, spec: str = SPEC) -> subprocess.Popen[str]:
+    (folder / "spec.yaml").write_text(spec, encoding="utf-8")
+    program = "import sys; from slotwise.cli import run; sys.exit(run(sys.argv[1:]))"
+    arguments = [
+        "run",
+        str(folder / "spec.yaml"),
+        "--rate",
+        "200",
+        "--for",
+        f"{seconds}s",
+        "--batch",
+        "2s",
+        "--checkpoint",
+        str(folder / "checkpoint"),
+        "--output",
+        str(folder / "out"),
+        "--json",
+    ]
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def test_the_driver_killed_then_a_worker_killed(tmp_path: Path) -> None:
+    first = command(tmp_path, 60)
+    wait_until(lambda: len(written(tmp_path)) > 100 or first.poll() is not None, seconds=120)
+    children = psutil.Process(first.pid).children(recursive=True)
+    first.kill()
+    first.communicate()
+    wait_until(lambda: not any(child.is_running() for child in children))
+
+    second = command(tmp_path, 35)
+    before = len(written(tmp_path))
+    wait_until(lambda: len(written(tmp_path)) > before or second.poll() is not None, seconds=120)
+    worker = next(
+        child
+        for child in psutil.Process(second.pid).children(recursive=True)
+        if any(part.endswith("worker.Worker") for part in child.cmdline())
+    )
+    worker.kill()
+    answer, told = second.communicate(timeout=180)
+    assert second.returncode in (0, 99), told
+    check(written(tmp_path))
+    assert json.loads(answer)["events"], told
+
+
+def test_sql_that_does_not_parse_starts_no_cluster(tmp_path: Path) -> None:
+    started = command(tmp_path, 10, SPEC.replace("n: count(*)", "n: count(("))
+    answer, told = started.communicate(timeout=120)
+    assert started.returncode == 1
+    assert answer == ""
+    assert "slotwise: operator 'c': Syntax error" in told.splitlines()[-1]
+    assert "cluster" not in told

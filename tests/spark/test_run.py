@@ -1,0 +1,191 @@
+"""Plans on a real cluster: every shape runs, every thread is in its slot, nothing is lost."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import SparkSession
+
+from slotwise.model import Grouping, Logic, Placement, Plan, Topology, Traffic
+from slotwise.placers.round_robin import RoundRobin
+from slotwise.placers.sam import Sam
+from slotwise.spark.launch import Run
+from tests.spark.conftest import MODEL, wait_until
+from tests.spark.plans import plan, topology
+from tests.spark.running import running, written
+
+
+def source(records: int) -> Logic:
+    return Logic(options=(("records", str(records)),))
+
+
+def finished(run: Run, folder: Path, rows: int) -> list[dict[str, object]]:
+    """What was written, once that many rows are there."""
+    wait_until(lambda: len(written(folder)) >= rows, query=run.query)
+    return written(folder)
+
+
+SHAPES = {
+    "linear": topology("s>a", "a>b", "b>k", name="linear"),
+    "diamond": topology("s>a", "s>b", "s>c", "a>j", "b>j", "c>j", "j>k", name="diamond"),
+    "star": topology("s>h", "t>h", "h>k", "h>m", name="star"),
+    "skipping": topology("s>a", "a>b", "b>k", "s>k", "s>b", "a>m", name="skipping"),
+    "fan-in": topology("s>a", "t>b", "a>j", "b>j", "j>k", name="fan-in"),
+}
+PATHS = {
+    "linear": {"k": 1},
+    "diamond": {"k": 3},
+    "star": {"k": 2, "m": 2},
+    "skipping": {"k": 3, "m": 1},
+    "fan-in": {"k": 2},
+}
+"""How often each id comes to each sink: the number of ways from the sources."""
+
+
+def with_records(of: Topology, records: int) -> Topology:
+    return replace(
+        of,
+        operators=tuple(
+            replace(o, logic=source(records)) if o.kind == "source" else o for o in of.operators
+        ),
+    )
+
+
+def placed(of: Plan, placer: str) -> Plan:
+    if placer == "random":
+        slots = np.random.default_rng(7).integers(0, MODEL.slots, of.allocation.total_threads)
+        made = Placement("random", of.placement.threads, slots)
+    else:
+        traffic = Traffic(np.ones(len(of.pipeline.topology.streams)))
+        algorithm = RoundRobin() if placer == "round-robin" else Sam()
+        answer = algorithm.place(of.pipeline.topology, of.allocation, MODEL, traffic)
+        assert isinstance(answer, Placement)
+        made = answer
+    return replace(of, placement=made)
+
+
+@pytest.mark.parametrize(
+    ("shape", "placer"),
+    [
+        ("linear", "round-robin"),
+        ("diamond", "random"),
+        ("star", "sam"),
+        ("skipping", "random"),
+        ("fan-in", "round-robin"),
+    ],
+)
+def test_every_shape_runs_with_every_thread_in_its_slot(
+    spark: SparkSession, tmp_path: Path, shape: str, placer: str
+) -> None:
+    of = with_records(SHAPES[shape], 1000)
+    made = placed(plan(of, 2, on=MODEL, rate=1000), placer)
+    with running(spark, made, tmp_path) as run:
+        assert run.outline.mode == "real-time"
+        rows = finished(run, tmp_path, 1000 * sum(PATHS[shape].values()))
+        seen = run.whereabouts()
+    assert seen.levels == run.outline.layout.slots(made.placement)
+    assert seen.fall_backs == ()
+    counts = Counter((row["_sink"], row["id"]) for row in rows)
+    assert counts == {(k, i): n for k, n in PATHS[shape].items() for i in range(1000)}
+
+
+def test_200_000_ids_through_the_diamond(spark: SparkSession, tmp_path: Path) -> None:
+    of = with_records(topology("s>a", "s>b", "a>j", "b>j", "j>k", name="diamond"), 200_000)
+    made = plan(of, {"a": 2, "j": 2}, on=MODEL, rate=20_000)
+
+    def lines() -> int:
+        return sum(len(file.read_bytes().splitlines()) for file in files())
+
+    def files() -> list[Path]:
+        return sorted((tmp_path / "out").glob("batch-*.json"))
+
+    with running(spark, made, tmp_path, batch_seconds=5.0) as run:
+        wait_until(lambda: lines() >= 400_000, seconds=240, query=run.query)
+    found = [int(id) for file in files() for id in re.findall(r'"id":(\d+)', file.read_text())]
+    assert np.array_equal(np.bincount(found), np.full(200_000, 2))
+
+
+def test_a_new_placement_applies_at_the_next_batch(spark: SparkSession, tmp_path: Path) -> None:
+    made = plan(SHAPES["diamond"], {"j": 2}, on=MODEL, rate=500)
+    other = replace(
+        made, placement=replace(made.placement, slots=(made.placement.slots + 1) % MODEL.slots)
+    )
+    with running(spark, made, tmp_path) as run:
+        run.await_tuples()
+        before = run.batch
+        change = run.apply(other)
+        assert run.whereabouts().levels == run.outline.layout.slots(other.placement)
+        assert not change.restarted
+        assert change.batch <= before + 2
+        # Repeated ids would be replays, missing ones losses.
+        run.await_batch()
+    ids = Counter(row["id"] for row in written(tmp_path))
+    assert set(ids) == set(range(max(ids) + 1))
+    assert set(ids.values()) == {3}
+
+
+def test_another_parallelism_goes_on_from_the_checkpoint(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    few, many = (plan(SHAPES["linear"], {"a": n}, on=MODEL, rate=500) for n in (1, 4))
+    with running(spark, few, tmp_path) as run:
+        run.await_tuples()
+        change = run.apply(many)
+        assert change.restarted
+        assert change.pause_seconds > 0
+        run.await_batch()
+        assert len(run.whereabouts().levels[1]) == 4
+    ids = Counter(row["id"] for row in written(tmp_path))
+    assert set(ids) == set(range(max(ids) + 1))
+    assert set(ids.values()) == {1}
+
+
+def test_keyed_counts_beside_a_passing_stream(spark: SparkSession, tmp_path: Path) -> None:
+    of = topology(
+        "s>c",
+        "c>k",
+        "s>z",
+        logic={
+            "s": replace(source(700), expr="CAST(id % 7 AS STRING)"),
+            "c": Logic(aggregate=(("by", "value"), ("n", "count(*)"))),
+        },
+        groupings={"s>c": Grouping("fields", ("value",))},
+    )
+    with running(spark, plan(of, {"c": 3}, on=MODEL, rate=700), tmp_path) as run:
+        rows = finished(run, tmp_path, 1400)
+        assert run.whereabouts().levels == run.outline.layout.slots(run.plan.placement)
+    counted = [row["record1"] for row in rows if row["_sink"] == "k"]
+    largest = Counter()
+    for count in counted:
+        largest[count["value"]] = max(largest[count["value"]], count["n"])
+    assert largest == {str(key): 100 for key in range(7)}
+    assert sorted(row["id"] for row in rows if row["_sink"] == "z") == list(range(700))
+
+
+def test_an_overloaded_operator_shows(spark: SparkSession, tmp_path: Path) -> None:
+    of = topology("s>a", "a>k", logic={"a": Logic(expr="IF(wait_us(4000) > 0, value, NULL)")})
+    made = plan(of, on=MODEL, rate=1000)
+    with running(spark, made, tmp_path, batch_seconds=20.0) as run:
+        run.await_tuples()
+
+        def enough() -> bool:
+            run.tick()
+            return len(run.snapshots) >= 12
+
+        wait_until(enough, query=run.query)
+        seen = run.observation()
+    assert seen is not None
+    assert seen.stable is False
+    assert seen.bottleneck == "a"
+    load = next(load for load in seen.operators if load.operator == "a")
+    assert load.utilisation > 0.9
+    assert load.capacity == pytest.approx(250, rel=0.15)
+    assert any("'a' is busy" in remark for remark in seen.remarks)
