@@ -28,6 +28,8 @@ from slotwise.predictors import predict, weights
 from slotwise.rates import arrival_rates
 
 T = TypeVar("T")
+PATIENCE = 16
+"""So many refusals are answered with one slot more each."""
 
 
 def plan_with(pipeline: Pipeline, rate: float, scheduler: Scheduler) -> Plan:
@@ -102,26 +104,46 @@ class _Placing:
 
 
 def _place_on_bought(placing: _Placing, provisioner: Choice) -> _Placed:
-    """Buy, place, and while the placer refuses buy one slot more, or as many as it lacks."""
+    """Buy, place, and while the placer refuses buy one slot more, or as many as it lacks.
+
+    After PATIENCE refusals the steps double, and the first number that works is then sought
+    between: a large pipeline may need thousands more.
+    """
     pipeline, allocation = placing.pipeline, placing.allocation
     buyer = registry.provisioner(provisioner)
-    least = placing.least_slots
-    # A slot for every thread is enough for any placer that can place at all.
-    most = least + allocation.total_threads
-    slots, reasons = least, [f"{least} slots: {_slots_reason(placing)}"]
-    while True:
+
+    def attempt(slots: int) -> tuple[Cluster, Placement | Refusal]:
         cluster = _answer(
             buyer.provision(allocation, pipeline.catalog, pipeline.slot_memory_gb, slots)
         )
-        answer = placing.on(cluster.first(slots))
-        if isinstance(answer, Placement):
-            return _Placed(cluster, answer, slots, slots - least, tuple(reasons))
+        return cluster, placing.on(cluster.first(slots))
+
+    least = placing.least_slots
+    # A slot for every thread is enough for any placer that can place at all.
+    most = least + allocation.total_threads
+    slots, refused, refusals, step = least, least - 1, 0, 1
+    reasons = [f"{least} slots: {_slots_reason(placing)}"]
+    cluster, answer = attempt(slots)
+    while isinstance(answer, Refusal):
         if answer.final or slots == most:
             raise Refused(answer)
+        reasons[1:] = [answer.reason]
+        refusals += 1
         lacking = math.ceil(answer.missing or 1) if answer.resource == "slots" else 1
-        slots = min(most, slots + max(1, lacking))
-        extra = slots - least
-        reasons[1:] = [f"{extra} extra slot{'s'[: extra > 1]}, because {answer.reason}"]
+        step = max(lacking, step * 2 if refusals > PATIENCE else 1)
+        refused = slots + max(1, lacking) - 1
+        slots = min(most, slots + max(1, step))
+        cluster, answer = attempt(slots)
+    while slots - refused > 1:
+        middle = (slots + refused) // 2
+        smaller, placed = attempt(middle)
+        if isinstance(placed, Refusal):
+            refused, reasons[1:] = middle, [placed.reason]
+        else:
+            slots, cluster, answer = middle, smaller, placed
+    extra = slots - least
+    reasons[1:] = [f"{extra} extra slot{'s'[: extra > 1]}, because {r}" for r in reasons[1:]]
+    return _Placed(cluster, answer, slots, extra, tuple(reasons))
 
 
 def _place_on_fixed(placing: _Placing, cluster: Cluster) -> _Placed:

@@ -42,6 +42,8 @@ CHUNK_VISITS = 1 << 12
 """Visits per operator in a chunk: its arrays stay in the processor's cache."""
 MOST_CHUNK_VISITS = 1 << 20
 """Visits of all operators together in a chunk."""
+MUCH_ROOM = 1 << 22
+"""Rows that inboxes may have in all before only those grow that must."""
 FEW = 24
 """So many tuples are sorted by insertion, more by merging."""
 DONE, FULL = range(2)
@@ -81,21 +83,15 @@ class State(NamedTuple):
     """When each is free, and how many tuples it handled."""
     sent: Integers
     """Per stream and sender, tuples sent so far (stream.counter)."""
-    progress: Integers
-    """[0] the chunk, [1] operators done in it, [2] the chunk after which sources stopped because
-    too much was under way (0: they did not)."""
+    times: NDArray[np.float64]
+    """[0] when the chunk begins and [1] ends, [2] when sources stop."""
+    done: Integers
+    """[0] operators done in the chunk."""
     ready: Table
     """What one operator handles in one chunk, in order: times, and rows of `tuples`."""
     unsorted: Table
     bucket: Integers
     starts: Integers
-
-
-class Chunks(NamedTuple):
-    """How time is cut: chunks of `length_s`, the last one from `end` on without an end."""
-
-    length_s: float
-    end: float
 
 
 def run(
@@ -109,20 +105,24 @@ def run(
 
     `order` is the operators' topological order, `rates` the tuples/s that reach each in the mean.
     """
-    in_chunk = min(CHUNK_VISITS * len(order), MOST_CHUNK_VISITS)
-    chunks = Chunks(in_chunk / float(rates.sum()), tally.end)
-    state = _state(world, _rooms(rates * chunks.length_s))
+    chunk_s = min(CHUNK_VISITS * len(order), MOST_CHUNK_VISITS) / float(rates.sum())
+    state = _state(world, _rooms(world, rates * chunk_s))
+    state.times[:] = 0.0, chunk_s, tally.end
     positions = np.array(order, dtype=np.int64)
-    while advance_chunks(world, tally, state, positions, chunks, most_under_way) == FULL:
+    while advance_chunks(world, tally, state, positions, most_under_way) == FULL:
         state = _grown(state)
-    stopped = int(state.progress[2])
-    return min(stopped * chunks.length_s, tally.end) if stopped else tally.end
+    return float(state.times[2])
 
 
-def _rooms(expected: NDArray[np.float64]) -> Integers:
-    """Rows per operator; the chance that a chunk of Poisson arrivals needs more is small."""
-    rows = np.ceil(1.2 * expected + 6 * np.sqrt(expected) + 16)
-    return np.asarray(rows, dtype=np.int64)
+def _rooms(world: World, expected: NDArray[np.float64]) -> Integers:
+    """Rows per operator for chunks of so many tuples each in the mean: for the most they can
+    cause (`_room_for_outputs`); that Poisson arrivals need more is seldom.
+    """
+    streams = world.streams
+    most = expected[streams["source"]] * np.ceil(streams["selectivity"]) * streams["copies"]
+    coming = np.bincount(streams["target"], most, len(expected))
+    rows = np.maximum(expected, coming)
+    return np.asarray(np.ceil(1.2 * rows + 6 * np.sqrt(rows) + 16), dtype=np.int64)
 
 
 def _state(world: World, rooms: Integers) -> State:
@@ -137,7 +137,8 @@ def _state(world: World, rooms: Integers) -> State:
         clocks=clocks_at(world.sources, world.threads["key"], 0.0),
         threads=np.zeros(len(world.threads), _THREAD),
         sent=np.zeros(counters(world), np.int64),
-        progress=np.array([1, 0, 0]),
+        times=np.zeros(3),
+        done=np.zeros(1, np.int64),
         **_scratch(int(rooms.max())),
     )
 
@@ -152,10 +153,13 @@ def _scratch(rows: int) -> dict[str, NDArray[Any]]:
 
 
 def _grown(state: State) -> State:
-    """The inboxes that want more room get it, at least twice what they had."""
+    """The inboxes that want more room get at least twice what they had; the others half as much
+    again, since what one lacks others soon will, unless that takes much memory.
+    """
     inboxes = state.inboxes.copy()
-    short = inboxes["wanted"] > inboxes["room"]
-    inboxes["room"][short] = np.maximum(inboxes["wanted"], 2 * inboxes["room"])[short]
+    room, wanted = inboxes["room"], inboxes["wanted"]
+    others = room + room // 2 if room.sum() < MUCH_ROOM else room
+    inboxes["room"] = np.where(wanted > room, np.maximum(wanted, 2 * room), others)
     inboxes["first"] = np.cumsum(inboxes["room"]) - inboxes["room"]
     tuples = np.zeros(inboxes["room"].sum(), _TUPLE)
     keys = np.zeros(len(tuples) if len(state.keys) else 0, np.int64)
@@ -171,42 +175,44 @@ def _grown(state: State) -> State:
 
 @kernel
 def advance_chunks(
-    world: World,
-    tally: Tally,
-    state: State,
-    order: Integers,
-    chunks: Chunks,
-    most_under_way: int,
+    world: World, tally: Tally, state: State, order: Integers, most_under_way: int
 ) -> int:
-    """Chunk after chunk, going on where it stopped."""
+    """Chunk after chunk, going on where it stopped, until nothing is under way."""
+    times = state.times
     while True:
-        chunk = state.progress[0]
-        emit_until = min(chunk * chunks.length_s, chunks.end)
-        last = emit_until >= chunks.end or state.progress[2] > 0
-        # Nothing that arrives before this chunk is left.
-        since, until = (chunk - 1) * chunks.length_s, np.inf if last else emit_until
-        while state.progress[1] < len(order):
-            operator = order[state.progress[1]]
-            own = world.operators[operator]
-            emits = own.source and state.progress[2] == 0
-            if emits and not emit(world, state, own, operator, emit_until):
+        while state.done[0] < len(order):
+            if not _advance_operator(world, tally, state, order[state.done[0]]):
                 return FULL
-            count, buckets = _find_ready(state, state.inboxes[operator], since, until)
-            if not _room_for_outputs(world, state, own, count):
-                return FULL
-            _sort(state, count, buckets)
-            handle(world, tally, state, operator, count)
-            _keep_rest(state, state.inboxes[operator], until)
-            state.progress[1] += 1
-        if last:
-            return DONE
-        state.progress[0] = chunk + 1
-        state.progress[1] = 0
+            state.done[0] += 1
+        state.done[0] = 0
         under_way = 0
         for operator in range(len(order)):
             under_way += state.inboxes[operator].count
         if under_way > most_under_way:
-            state.progress[2] = chunk
+            times[2] = min(times[1], times[2])
+        emitting = times[1] < times[2]
+        if under_way == 0 and not emitting:
+            return DONE
+        length = times[1] - times[0]
+        times[0] = times[1]
+        # After the sources, ever longer chunks: a long queue is not looked through too often.
+        times[1] += length if emitting else 2 * length
+
+
+@part
+def _advance_operator(world: World, tally: Tally, state: State, operator: int) -> bool:
+    """All that reaches the operator in the chunk; False: there is no room for it, try again."""
+    own, inbox = world.operators[operator], state.inboxes[operator]
+    emit_until = min(state.times[1], state.times[2])
+    if own.source and not emit(world, state, own, operator, emit_until):
+        return False
+    count, buckets = _find_ready(state, inbox, state.times[0], state.times[1])
+    if not _room_for_outputs(world, state, own, count):
+        return False
+    _sort(state, count, buckets)
+    handle(world, tally, state, operator, count)
+    _keep_rest(state, inbox, state.times[1])
+    return True
 
 
 @part
