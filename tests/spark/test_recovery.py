@@ -54,18 +54,20 @@ def check(rows: list[dict[str, Any]], records: int = RECORDS) -> None:
 
 
 def test_a_killed_executor(spark: SparkSession, tmp_path: Path) -> None:
-    with running(spark, plan(counted(), {"c": 3}, on=MODEL, rate=300), tmp_path) as run:
+    made = plan(counted(), {"c": 3}, on=MODEL, rate=300)
+    with running(spark, made, tmp_path, batch_seconds=5.0) as run:
         run.await_batch()
+        run.await_tuples()
         victim = next(e for e in meters.snapshot(spark).executors if e.slot == 1)
         os.kill(victim.pid, signal.SIGKILL)
-        wait_until(lambda: not run.query.isActive)
-        recover(run, failures=1, tries=3)
-        wait_until(
-            lambda: (
-                {r["id"] for r in written(tmp_path) if r["_sink"] == "z"} == set(range(RECORDS))
-            ),
-            query=run.query,
-        )
+
+        def all_there() -> bool:
+            if not run.query.isActive:
+                recover(run, failures=1, tries=3)
+            ids = {row["id"] for row in written(tmp_path) if row["_sink"] == "z"}
+            return ids == set(range(RECORDS))
+
+        wait_until(all_there, seconds=120)
         run.await_batch()
     check(written(tmp_path))
     assert "was lost" in run.events[0]
