@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -144,25 +146,34 @@ def command(folder: Path, seconds: int, spec: str = SPEC) -> subprocess.Popen[st
     )
 
 
-def test_the_driver_killed_then_a_worker_killed(tmp_path: Path) -> None:
-    first = command(tmp_path, 60)
-    wait_until(lambda: len(written(tmp_path)) > 100 or first.poll() is not None, seconds=120)
-    children = psutil.Process(first.pid).children(recursive=True)
-    first.kill()
-    first.communicate()
-    wait_until(lambda: not any(child.is_running() for child in children))
+@contextmanager
+def writing(folder: Path, seconds: int) -> Iterator[subprocess.Popen[str]]:
+    """The command, once it has written something; killed at the end if it still runs."""
+    before = len(written(folder))
+    started = command(folder, seconds)
+    try:
+        wait_until(lambda: len(written(folder)) > before or started.poll() is not None, seconds=150)
+        assert started.poll() is None, started.communicate()[1]
+        yield started
+    finally:
+        started.kill()
+        started.communicate()
 
-    second = command(tmp_path, 35)
-    before = len(written(tmp_path))
-    wait_until(lambda: len(written(tmp_path)) > before or second.poll() is not None, seconds=120)
-    worker = next(
-        child
-        for child in psutil.Process(second.pid).children(recursive=True)
-        if any(part.endswith("worker.Worker") for part in child.cmdline())
-    )
-    worker.kill()
-    answer, told = second.communicate(timeout=180)
-    assert second.returncode in (0, 99), told
+
+def test_the_driver_killed_then_a_worker_killed(tmp_path: Path) -> None:
+    with writing(tmp_path, 60) as first:
+        children = psutil.Process(first.pid).children(recursive=True)
+        assert children
+    wait_until(lambda: not any(child.is_running() for child in children))
+    with writing(tmp_path, 40) as second:
+        worker = next(
+            child
+            for child in psutil.Process(second.pid).children(recursive=True)
+            if any(part.endswith("worker.Worker") for part in child.cmdline())
+        )
+        worker.kill()
+        answer, told = second.communicate(timeout=180)
+        assert second.returncode in (0, 99), told
     check(written(tmp_path))
     assert json.loads(answer)["events"], told
 
