@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,18 +56,20 @@ def check(rows: list[dict[str, Any]], records: int = RECORDS) -> None:
 
 
 def test_a_killed_executor(spark: SparkSession, tmp_path: Path) -> None:
-    with running(spark, plan(counted(), {"c": 3}, on=MODEL, rate=300), tmp_path) as run:
+    made = plan(counted(), {"c": 3}, on=MODEL, rate=300)
+    with running(spark, made, tmp_path, batch_seconds=5.0) as run:
         run.await_batch()
+        run.await_tuples()
         victim = next(e for e in meters.snapshot(spark).executors if e.slot == 1)
         os.kill(victim.pid, signal.SIGKILL)
-        wait_until(lambda: not run.query.isActive)
-        recover(run, failures=1, tries=3)
-        wait_until(
-            lambda: (
-                {r["id"] for r in written(tmp_path) if r["_sink"] == "z"} == set(range(RECORDS))
-            ),
-            query=run.query,
-        )
+
+        def all_there() -> bool:
+            if not run.query.isActive:
+                recover(run, failures=1, tries=3)
+            ids = {row["id"] for row in written(tmp_path) if row["_sink"] == "z"}
+            return ids == set(range(RECORDS))
+
+        wait_until(all_there, seconds=120)
         run.await_batch()
     check(written(tmp_path))
     assert "was lost" in run.events[0]
@@ -142,25 +146,34 @@ def command(folder: Path, seconds: int, spec: str = SPEC) -> subprocess.Popen[st
     )
 
 
-def test_the_driver_killed_then_a_worker_killed(tmp_path: Path) -> None:
-    first = command(tmp_path, 60)
-    wait_until(lambda: len(written(tmp_path)) > 100 or first.poll() is not None, seconds=120)
-    children = psutil.Process(first.pid).children(recursive=True)
-    first.kill()
-    first.communicate()
-    wait_until(lambda: not any(child.is_running() for child in children))
+@contextmanager
+def writing(folder: Path, seconds: int) -> Iterator[subprocess.Popen[str]]:
+    """The command, once it has written something; killed at the end if it still runs."""
+    before = len(written(folder))
+    started = command(folder, seconds)
+    try:
+        wait_until(lambda: len(written(folder)) > before or started.poll() is not None, seconds=150)
+        assert started.poll() is None, started.communicate()[1]
+        yield started
+    finally:
+        started.kill()
+        started.communicate()
 
-    second = command(tmp_path, 35)
-    before = len(written(tmp_path))
-    wait_until(lambda: len(written(tmp_path)) > before or second.poll() is not None, seconds=120)
-    worker = next(
-        child
-        for child in psutil.Process(second.pid).children(recursive=True)
-        if any(part.endswith("worker.Worker") for part in child.cmdline())
-    )
-    worker.kill()
-    answer, told = second.communicate(timeout=180)
-    assert second.returncode in (0, 99), told
+
+def test_the_driver_killed_then_a_worker_killed(tmp_path: Path) -> None:
+    with writing(tmp_path, 60) as first:
+        children = psutil.Process(first.pid).children(recursive=True)
+        assert children
+    wait_until(lambda: not any(child.is_running() for child in children))
+    with writing(tmp_path, 40) as second:
+        worker = next(
+            child
+            for child in psutil.Process(second.pid).children(recursive=True)
+            if any(part.endswith("worker.Worker") for part in child.cmdline())
+        )
+        worker.kill()
+        answer, told = second.communicate(timeout=180)
+        assert second.returncode in (0, 99), told
     check(written(tmp_path))
     assert json.loads(answer)["events"], told
 

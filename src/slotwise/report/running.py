@@ -82,8 +82,9 @@ def _operators(plan: Plan, seen: Observation) -> Table:
 
 def _slots(plan: Plan, seen: Observation) -> Table:
     made = table("Slot", ">Planned CPU", ">CPU", ">Memory", "Threads")
-    planned = plan.predicted.slots if plan.predicted else (None,) * len(seen.slots)
-    for load, expected, inside in zip(seen.slots, planned, plan.threads_in_slots(), strict=True):
+    planned = {load.name: load for load in plan.predicted.slots} if plan.predicted else {}
+    for load, inside in zip(seen.slots, plan.threads_in_slots(), strict=True):
+        expected = planned.get(load.name)
         threads = ", ".join(f"{operator}×{count}" for operator, count in inside)
         made.add_row(
             Text(load.name),

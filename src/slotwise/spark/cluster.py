@@ -149,6 +149,8 @@ def session(
     settings: dict[str, Any] = {**_settings(cluster, name, meters), **(conf or {})}
     if cluster.is_embedded:
         os.environ.setdefault("SPARK_LOCAL_IP", MASTER_HOST)
+        # Python workers on this machine have the packages that this program has.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = SparkSession.builder.config(map=settings).getOrCreate()
     try:
         executors = _await_executors(spark, cluster, timeout_seconds)
