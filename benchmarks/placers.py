@@ -24,6 +24,7 @@ from slotwise.model import (
     Cluster,
     OperatorAllocation,
     Refusal,
+    ThreadTraffic,
     Topology,
     Traffic,
 )
@@ -38,8 +39,11 @@ NODES_PER_RACK = 40
 Case = tuple[Topology, Allocation, Cluster, Traffic]
 
 
-def case(threads: int, seed: int = 1) -> Case:
-    """About `threads` threads with random needs, so that a third of the cluster is asked for."""
+def case(threads: int, fan_out: int = 8, seed: int = 1) -> Case:
+    """About `threads` threads with random needs, so that a third of the cluster is asked for.
+
+    Traffic is sparse, as if measured: each thread sends to `fan_out` threads per stream.
+    """
     operators = max(2, round(threads / THREADS_PER_OPERATOR))
     topology = builders.topology(*_streams(operators))
     random = np.random.default_rng(seed)
@@ -60,7 +64,21 @@ def case(threads: int, seed: int = 1) -> Case:
     )
     nodes = math.ceil(allocation.total_threads / THREADS_PER_NODE)
     cluster = builders.cluster(nodes, slots=66, racks=math.ceil(nodes / NODES_PER_RACK))
-    return topology, allocation, cluster, builders.traffic(topology, allocation)
+    return topology, allocation, cluster, _sparse_traffic(topology, allocation, fan_out)
+
+
+def _sparse_traffic(topology: Topology, allocation: Allocation, fan_out: int) -> Traffic:
+    rates = builders.traffic(topology, allocation).streams
+    links = np.arange(THREADS_PER_OPERATOR * fan_out)
+    first = allocation.first_thread[np.array(topology.edges)]
+    return Traffic(
+        rates,
+        ThreadTraffic(
+            (first[:, :1] + links // fan_out).ravel(),
+            (first[:, 1:] + links % THREADS_PER_OPERATOR).ravel(),
+            np.repeat(rates / len(links), len(links)),
+        ),
+    )
 
 
 def _streams(operators: int) -> list[str]:
@@ -83,27 +101,31 @@ def seconds(placer: Placer, given: Case, repetitions: int) -> tuple[list[float],
     return times, f"{len(answer.used_slots)} slots"
 
 
-def report(names: Sequence[str], sizes: Sequence[int], repetitions: int) -> None:
+def report(names: Sequence[str], sizes: Sequence[int], repetitions: int, fan_out: int) -> None:
     print(f"{'placer':<12} {'threads':>8} {'seconds':>9} {'spread':>9} {'growth':>7}  result")
-    cases = {size: case(size) for size in sizes}
+    cases = {size: case(size, fan_out) for size in sizes}
     placers = known_placers()
     for name in names:
         placer = placers[name]()
-        seconds(placer, case(1_000), 1)  # compile
-        before: tuple[int, float] | None = None
+        seconds(placer, case(1_000, fan_out), 1)  # compile
+        smallest: tuple[int, float] | None = None
         for size in sizes:
             threads = cases[size][1].total_threads
             times, result = seconds(placer, cases[size], repetitions)
             median, spread = statistics.median(times), max(times) - min(times)
-            growth = ""
-            if before:
-                exponent = math.log(median / before[1]) / math.log(threads / before[0])
-                growth = f"{exponent:.2f}"
+            smallest = smallest or (threads, median)
+            growth = _exponent(smallest, (threads, median))
             print(
                 f"{name:<12} {threads:>8,} {median:>9.4f} {spread:>9.4f} {growth:>7}  {result}",
                 flush=True,
             )
-            before = threads, median
+
+
+def _exponent(smaller: tuple[int, float], larger: tuple[int, float]) -> str:
+    """e if time grew like threads^e from the smallest size; nothing for the smallest itself."""
+    if larger[0] == smaller[0]:
+        return ""
+    return f"{math.log(larger[1] / smaller[1]) / math.log(larger[0] / smaller[0]):.2f}"
 
 
 def main() -> None:
@@ -113,8 +135,9 @@ def main() -> None:
     )
     parser.add_argument("--placers", nargs="+", default=list(known_placers()), metavar="NAME")
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--fan-out", type=int, default=8, help="receivers per thread and stream")
     arguments = parser.parse_args()
-    report(arguments.placers, arguments.sizes, arguments.repetitions)
+    report(arguments.placers, arguments.sizes, arguments.repetitions, arguments.fan_out)
 
 
 if __name__ == "__main__":

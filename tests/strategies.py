@@ -136,9 +136,7 @@ def named_topologies(draw: st.DrawFn) -> Topology:
     if draw(st.booleans()):
         last = operators[-1].name
         streams.append(Stream(last, last, draw(st.floats(0.01, 0.9)), loop=True))
-    return Topology(
-        draw(names), operators, tuple(streams), draw(st.none() | st.integers(1, 50))
-    )
+    return Topology(draw(names), operators, tuple(streams), draw(st.none() | st.integers(1, 50)))
 
 
 field_groupings = st.lists(names, min_size=1, max_size=3).map(

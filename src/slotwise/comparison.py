@@ -9,6 +9,9 @@ from slotwise import registry
 from slotwise.model import Choice, Pipeline, Plan, Refusal, Refused, Scheduler
 from slotwise.planner import plan_with, required_rate
 
+_AUTO_OPTIONS = {"exact": {"effort": 0.2}}
+"""`auto` tries many placers: the one that could go on searching gets less time than by itself."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -78,12 +81,15 @@ def plan_as_chosen(pipeline: Pipeline, rate: float, scheduler: Scheduler) -> Pla
 def plan_auto(pipeline: Pipeline, rate: float, scheduler: Scheduler) -> Plan:
     """Try every placer; keep the cheapest plan that meets the goals, then the lowest latency.
 
-    Equal ones are told apart by slots, predicted rate, traffic between nodes, and the registry's
-    order. Where no plan meets all goals, the one that misses fewest is kept. The whole table goes
+    A plan that cannot carry the planned rate under any routing comes behind those that can. Equal
+    ones are told apart by slots, predicted rate, traffic between nodes, and the registry's order.
+    Where no plan meets all goals, the one that misses fewest is kept. The whole table goes
     into the plan's reasons. Raises the first refusal if every placer refuses.
     """
     tried = tuple(
-        _candidate(pipeline, rate, replace(scheduler, placer=Choice(name)))
+        _candidate(
+            pipeline, rate, replace(scheduler, placer=Choice(name, _AUTO_OPTIONS.get(name, {})))
+        )
         for name in registry.PLACERS
     )
     plans = [candidate.plan for candidate in tried if candidate.plan is not None]
@@ -107,6 +113,7 @@ def _worth(plan: Plan) -> tuple[float, ...]:
     assert predicted is not None
     return (
         len(plan.missed_goals()),
+        predicted.proportional_rate < plan.rate * (1 - 1e-9),
         plan.cost_per_hour,
         plan.slots,
         predicted.latency_ms,

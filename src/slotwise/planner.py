@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -49,7 +50,7 @@ def plan_with(pipeline: Pipeline, rate: float, scheduler: Scheduler) -> Plan:
         placed = _place_on_bought(placing, scheduler.provisioner)
     _check_budget(pipeline.goals, placed.cluster)
     plan = Plan(
-        pipeline=pipeline,
+        pipeline=replace(pipeline, scheduler=scheduler),
         rate=rate,
         allocation=allocation,
         cluster=placed.cluster,
@@ -67,8 +68,8 @@ def required_rate(pipeline: Pipeline, rate: float | None) -> float:
     chosen = pipeline.goals.rate if rate is None else rate
     if chosen is None:
         raise SlotwiseError(
-            f"no rate to plan '{pipeline.topology.name}' for: give one (--rate), "
-            f"or write goals.rate into its spec"
+            f"no rate to plan '{pipeline.topology.name}' for: give one, or write goals.rate "
+            f"into its spec"
         )
     return chosen
 
@@ -101,29 +102,26 @@ class _Placing:
 
 
 def _place_on_bought(placing: _Placing, provisioner: Choice) -> _Placed:
-    """Buy, place, and while the placer refuses buy one slot more."""
+    """Buy, place, and while the placer refuses buy one slot more, or as many as it lacks."""
     pipeline, allocation = placing.pipeline, placing.allocation
     buyer = registry.provisioner(provisioner)
     least = placing.least_slots
     # A slot for every thread is enough for any placer that can place at all.
     most = least + allocation.total_threads
-    refusal = None
-    for slots in range(least, most + 1):
+    slots, reasons = least, [f"{least} slots: {_slots_reason(placing)}"]
+    while True:
         cluster = _answer(
             buyer.provision(allocation, pipeline.catalog, pipeline.slot_memory_gb, slots)
         )
         answer = placing.on(cluster.first(slots))
         if isinstance(answer, Placement):
-            extra = slots - least
-            reasons = [f"{least} slots: {_slots_reason(placing)}"]
-            if refusal is not None:
-                reasons.append(f"{extra} extra slots, because {refusal.reason}")
-            return _Placed(cluster, answer, slots, extra, tuple(reasons))
-        if answer.final:
+            return _Placed(cluster, answer, slots, slots - least, tuple(reasons))
+        if answer.final or slots == most:
             raise Refused(answer)
-        refusal = answer
-    assert refusal is not None
-    raise Refused(refusal)
+        lacking = math.ceil(answer.missing or 1) if answer.resource == "slots" else 1
+        slots = min(most, slots + max(1, lacking))
+        extra = slots - least
+        reasons[1:] = [f"{extra} extra slot{'s'[: extra > 1]}, because {answer.reason}"]
 
 
 def _place_on_fixed(placing: _Placing, cluster: Cluster) -> _Placed:
@@ -198,7 +196,8 @@ def _check_budget(goals: Goals, cluster: Cluster) -> None:
 
 def _allocation_reasons(allocation: Allocation) -> tuple[str, ...]:
     return tuple(
-        f"{entry.operator}: {entry.threads} threads by {allocation.algorithm}, {entry.reason}"
+        f"{entry.operator}: {entry.threads} thread{'s'[: entry.threads > 1]} by "
+        f"{allocation.algorithm}: {entry.reason}"
         for entry in allocation
     )
 

@@ -30,10 +30,10 @@ TOLERANCE = 1e-9
 Case = tuple[Topology, Allocation, Cluster, Traffic]
 
 
-def known_placers() -> dict[str, Callable[[], Placer]]:
-    """A constructor for every placer of the registry, by name."""
+def known_placers(**options: dict[str, float]) -> dict[str, Callable[[], Placer]]:
+    """A constructor for every placer of the registry, by name; `options` by name too."""
     return {
-        name: partial(registry.placer, Choice(name))
+        name: partial(registry.placer, Choice(name, options.get(name, {})))
         for name, path in registry.PLACERS.items()
         if find_spec(path.partition(":")[0])
     }
@@ -141,6 +141,8 @@ def charges(
     sizes = [bundle.threads for bundle in bundles]
     slots = placement.slots[np.concatenate(([0], np.cumsum(sizes)[:-1]))]
     assert np.array_equal(np.repeat(slots, sizes), placement.slots), "a bundle was split"
+    full = slots[[bundle.full for bundle in bundles]]
+    assert np.all(np.bincount(slots)[full] == 1), "a full bundle shares its slot"
     return (
         np.bincount(slots, [bundle.cpu for bundle in bundles], cluster.slots),
         np.bincount(slots, [bundle.mem for bundle in bundles], cluster.slots),

@@ -127,6 +127,18 @@ def test_full_bundles_come_first_whatever_the_order_in_the_allocation() -> None:
     assert placed(topology, allocation, builders.cluster(1)).slots.tolist() == [1, 0, 0, 1]
 
 
+def test_the_reason_counts_only_the_bundles_there_are() -> None:
+    topology = builders.chain(2)
+    part, full = Bundle(1, 0.4, 0.4), Bundle(2, 1.0, 1.0, full=True)
+    for bundles, reason in (
+        (((part,), (part,)), "2 partial bundles are in 1 slot"),
+        (((full,), (full,)), "2 full bundles have a slot each"),
+        (((full,), (part,)), "1 full bundle has a slot to itself; 1 partial bundle is in 1 slot"),
+    ):
+        allocation = allocated(topology, o0=bundles[0], o1=bundles[1])
+        assert placed(topology, allocation, builders.cluster(1)).reasons == (reason,)
+
+
 def test_best_fit_prefers_a_used_slot_to_a_smaller_empty_one() -> None:
     topology = builders.chain(2)
     nodes = (Node("fast", 1, 3.5, speed=4.0), Node("slow", 1, 3.5))

@@ -199,6 +199,14 @@ CASES = {
         ("goals:", "scheduler: {placer: [sam]}\ngoals:"),
         "17:13: scheduler.placer is a list: write an algorithm's name, or {NAME: {OPTION: VALUE}}",
     ),
+    "option of a wrong form": (
+        ("goals:", "scheduler: {placer: {exact: {seconds: [3]}}}\ngoals:"),
+        "17:30: scheduler.placer.exact.seconds is a list: write a number, a text, true or false",
+    ),
+    "infinite option": (
+        ("goals:", "scheduler: {placer: {exact: {seconds: .inf}}}\ngoals:"),
+        "17:39: scheduler.placer.exact.seconds is inf: write a",
+    ),
     "two algorithms": (
         ("goals:", "scheduler: {placer: {sam: {}, exact: {}}}\ngoals:"),
         "17:13: scheduler.placer is a mapping: write only 1 of them",
@@ -337,3 +345,9 @@ def test_a_spec_error_is_a_slotwise_error_with_its_place() -> None:
     error = raised.value
     assert isinstance(error, SpecError)
     assert (error.file, error.line, error.column) == ("x.yaml", 1, 1)
+
+
+def test_names_with_line_breaks_or_terminal_codes_are_shown_escaped() -> None:
+    with pytest.raises(SpecError) as raised:
+        loads(SPEC.replace("to: out,", 'to: "a\\n\\e[31m",'))
+    assert "unknown operator 'a\\n\\x1b[31m'" in str(raised.value)

@@ -40,6 +40,13 @@ def test_every_example_is_valid(name: str, validator: Any) -> None:
     validator.validate(as_json(dump(load(name))))
 
 
+@pytest.mark.parametrize("option", ["4", "0.5", "fast", "true"])
+def test_an_algorithm_with_options_is_valid(option: str, validator: Any) -> None:
+    text = workloads.read("word-count")
+    text = text.replace("placer: p-deployer", f"placer: {{exact: {{x: {option}}}}}")
+    validator.validate(as_json(text))
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

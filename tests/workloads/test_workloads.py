@@ -3,9 +3,12 @@ from __future__ import annotations
 import pytest
 
 from slotwise import workloads
-from slotwise.model import FixedLoad, Topology
+from slotwise.allocators.drs import Drs
+from slotwise.model import Allocation, FixedLoad, Topology
+from slotwise.planner import plan_with
 from slotwise.rates import arrival_rates
 from slotwise.spec import dump, load, loads
+from slotwise.spec.plan_json import plan_from_json, plan_to_json
 
 MULTIPLES = {
     "linear": {
@@ -115,11 +118,28 @@ def test_the_loop_brings_tuples_back() -> None:
 
 
 def test_drs_divides_22_processors_of_the_loop_as_in_paper_5() -> None:
-    from slotwise.allocators.drs import Drs
-    from slotwise.model import Allocation
-
     loop = load("loop")
     for drs in (Drs(processors=22), Drs(latency_ms=loop.goals.latency_ms)):
         allocation = drs.allocate(loop.topology, loop.profiles, 320.0)
         assert isinstance(allocation, Allocation)
         assert allocation.threads.tolist()[2:] == [6, 13, 3]
+
+
+@pytest.mark.parametrize("name", ["chain", "loop", "starter", "word-count"])
+def test_what_has_goals_plans_and_meets_them(name: str) -> None:
+    pipeline = load(name)
+    assert pipeline.goals.rate is not None
+    plan = plan_with(pipeline, pipeline.goals.rate, pipeline.scheduler)
+    assert plan.missed_goals() == ()
+    assert plan_from_json(plan_to_json(plan)) == plan
+
+
+@pytest.mark.parametrize(
+    ("name", "slots"),
+    [("linear", (4, 7, 15)), ("diamond", (5, 10, 20)), ("star", (5, 10, 20))],
+)
+def test_paper_1s_slots_at_50_100_and_200(name: str, slots: tuple[int, ...]) -> None:
+    pipeline = load(name)
+    plans = [plan_with(pipeline, rate, pipeline.scheduler) for rate in (50.0, 100.0, 200.0)]
+    assert tuple(plan.slots - plan.extra_slots for plan in plans) == slots
+    assert all(plan_from_json(plan_to_json(plan)) == plan for plan in plans)

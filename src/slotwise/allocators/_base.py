@@ -62,7 +62,7 @@ def settle(
     copied = any(stream.grouping.kind == "all" for stream in topology.streams)
     for _ in range(_ROUNDS):
         rates = arrival_rates(topology, rate, threads)
-        if refusal := _check_global_inputs(algorithm, topology, profiles, rates):
+        if refusal := _check_thread_inputs(algorithm, topology, profiles, rates, threads):
             return refusal
         entries = size(rates)
         if isinstance(entries, Refusal):
@@ -100,7 +100,7 @@ def allocate_each(
 def fixed_entry(demand: Demand, fixed: FixedLoad) -> OperatorAllocation:
     """A fixed load's threads, charged what its profile says."""
     each = Bundle(1, fixed.cpu / fixed.threads, fixed.mem / fixed.threads)
-    reason = f"fixed load: {fixed.threads} thread{'s' if fixed.threads > 1 else ''}"
+    reason = "fixed load, whatever the rate"
     return OperatorAllocation(demand.operator, demand.arriving, (each,) * fixed.threads, reason)
 
 
@@ -120,25 +120,31 @@ def too_many(algorithm: str, operator: str, threads: float, thread_rate: float) 
     )
 
 
-def _check_global_inputs(
-    algorithm: str, topology: Topology, profiles: Profiles, rates: ArrivalRates
+def _check_thread_inputs(
+    algorithm: str,
+    topology: Topology,
+    profiles: Profiles,
+    rates: ArrivalRates,
+    threads: list[int],
 ) -> Refusal | None:
-    """`global` grouping sends all to one thread: no number of threads helps a slow one."""
+    """`global` sends all to one thread, `all` to each: no number of threads helps a slow one."""
     for stream, (_, target), rate in zip(
-        topology.streams, topology.edges, rates.streams, strict=True
+        topology.streams, topology.edges, rates.streams.tolist(), strict=True
     ):
-        name = topology.operators[target].name
-        if stream.grouping.kind != "global" or profiles.fixed(name):
+        name, kind = topology.operators[target].name, stream.grouping.kind
+        if kind not in ("global", "all") or profiles.fixed(name):
             continue
-        alone = profiles.table(name).at(1).rate
-        if rate > alone * (1 + 1e-9):
+        arriving = rate if kind == "global" else rate / threads[target]
+        alone = max(row.rate / row.threads for row in profiles.table(name).rows)
+        if arriving > alone * (1 + 1e-9):
+            which = "one thread" if kind == "global" else "every thread"
             return Refusal(
                 algorithm,
-                f"stream {stream} sends all {rate:,.1f} tuples/s to one thread ('global' "
+                f"stream {stream} sends all its {arriving:,.1f} tuples/s to {which} ('{kind}' "
                 f"grouping), but one thread of '{name}' handles at most {alone:,.1f}",
                 operator=name,
                 resource="rate",
-                missing=float(rate - alone),
+                missing=arriving - alone,
                 final=True,
             )
     return None

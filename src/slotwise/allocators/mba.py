@@ -36,14 +36,16 @@ class Mba:
                 return refusal
             full = int(demand.arriving / best.rate + 1e-9)
             # A bundle fills its slot; where the model asks for more than a slot, say so.
-            bundle = Bundle(best.threads, max(1.0, best.cpu), max(1.0, best.mem), full=True)
+            whole = Bundle(best.threads, max(1.0, best.cpu), max(1.0, best.mem), full=True)
             rest = demand.arriving - full * best.rate
             partial = (_partial(table, rest),) if rest > 1e-9 * demand.arriving else ()
-            reason = f"{full} full bundles of {best.threads} threads at {best.rate:g}/s"
-            if partial:
-                reason += f", {partial[0].threads} threads for the remaining {rest:g}/s"
+            parts = [f"{full} × {best.threads} threads filling a slot at {best.rate:g}/s"] * bool(
+                full
+            )
+            parts += [f"{bundle.threads} for {rest:g}/s" for bundle in partial]
+            reason = " and ".join(parts)
             return OperatorAllocation(
-                demand.operator, demand.arriving, (bundle,) * full + partial, reason
+                demand.operator, demand.arriving, (whole,) * full + partial, reason
             )
 
         return allocate_each(self.name, topology, profiles, rate, size)

@@ -40,9 +40,7 @@ class PDeployer:
             mem = (demand.arriving + demand.leaving) * costs.memory_mb / profiles.slot_memory_mb
             reason = f"{bound} bound: {demand.arriving:g} tuples/s at {thread_rate:g} per thread"
             if profiles.derived(demand.operator, TaskCosts):
-                reason += (
-                    " (task costs derived from the profile; transfer cost taken as 0)"
-                )
+                reason += " (task costs derived from the profile; transfer cost taken as 0)"
             return OperatorAllocation(
                 demand.operator,
                 demand.arriving,

@@ -8,16 +8,43 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from inspect import cleandoc
 from typing import NoReturn
 
 from cyclopts import App, CycloptsError
 
 from slotwise import __version__
 
-COMMANDS = (
-    *("plan", "compare", "simulate", "study", "init"),
-    *("examples", "algorithms", "schema", "doctor"),
-)
+COMMANDS = {
+    "plan": """How many threads, on how many machines, and which thread where.
+
+        Options of an algorithm follow its name: --placer topology:alpha=0.2. `slotwise algorithms`
+        lists all. Exits 99 if the plan misses one of the spec's goals; with --rate, the spec's rate
+        is not a goal.""",
+    "compare": """Allocator and placer pairs side by side: slots, cost, rate, latency.
+
+        Pairs without a plan are listed with the reason. Exits 1 if no pair has one.""",
+    "simulate": """What a plan would do: throughput, latency, queues, beside the prediction.
+
+        Plans a spec, or reads a plan, and sends tuples through it. Options follow a name:
+
+        slotwise simulate word-count --service gamma:scv=2 --buffers block:capacity=100
+
+        Exits 99 if the simulation misses one of the spec's goals (with --rate, the spec's rate is
+        not a goal), 1 if it is unstable otherwise.""",
+    "study": """Measure a paper's evaluation again, in simulation: tables and pictures.
+
+        NAME is model-driven, adaptive, p-deployer, pipeline or drs. Writes JSON, Markdown, PNGs and
+        one HTML page with all of it. With --json and no --output, writes no files.""",
+    "init": "Write a commented spec file to start from.",
+    "examples": "List the bundled examples, or show one.",
+    "algorithms": "List all algorithms with their options.",
+    "schema": "Print the JSON Schema of spec files, for editors.",
+    "doctor": """Check this machine, and say how to mend what is wrong.
+
+        Exits 1 if planning would not work. What only running on Spark needs is marked so.""",
+}
+"""Name and help; the command itself is imported when it is called."""
 DONE, ERROR, USAGE, GOAL_MISSED, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 99, 130, 141
 
 app = App(
@@ -27,8 +54,14 @@ app = App(
     help_epilogue="A SPEC is a file or the name of a bundled example: slotwise plan linear",
     suppress_keyboard_interrupt=False,
 )
-for _number, _name in enumerate(COMMANDS):
-    app.command(f"slotwise.cli.{_name}:{_name}", name=_name, sort_key=_number, help_epilogue="")
+for _number, (_name, _help) in enumerate(COMMANDS.items()):
+    app.command(
+        f"slotwise.cli.{_name}:{_name}",
+        name=_name,
+        help=cleandoc(_help),
+        sort_key=_number,
+        help_epilogue="",
+    )
 app.register_install_completion_command(help="Install completion for your shell.")
 
 
@@ -83,7 +116,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"
+    told = " ".join(f"{type(error).__name__}: {error}".split())
     return (
-        f"this should not happen ({type(error).__name__}: {error}): please report it "
+        f"this should not happen ({told}): please report it "
         "with what you did and what SLOTWISE_DEBUG=1 prints"
     )

@@ -35,10 +35,7 @@ def compare(
         bool, Parameter(negative=(), group=_FORMAT, show_default=False, help="Print CSV.")
     ] = False,
 ) -> int:
-    """All allocator and placer pairs side by side: slots, machines, cost, rate, latency, traffic.
-
-    Pairs without a plan are listed with the reason. Exits 1 if no pair has one.
-    """
+    """Make many plans and show their figures."""
     import slotwise
     from slotwise import comparison, registry
 

@@ -38,10 +38,7 @@ class Check:
 
 
 def doctor(*, json: Json = False) -> int:
-    """Check this machine, and say how to mend what is wrong.
-
-    Exits 1 if planning would not work. What only running on Spark needs is marked so.
-    """
+    """Run all checks and show them."""
     checks = list(all_checks())
     if json:
         print(json_text([{**asdict(check), "ok": check.ok} for check in checks]), end="")

@@ -30,12 +30,7 @@ def plan(
     json: Json = False,
     output: Output = None,
 ) -> int:
-    """How many threads, on how many machines, and which thread where.
-
-    Options of an algorithm follow its name: --placer topology:alpha=0.2. `slotwise algorithms`
-    lists all. Exits 99 if the plan misses one of the spec's goals; with --rate, the spec's rate
-    is not a goal.
-    """
+    """Make one plan and show it."""
     import slotwise
     from slotwise.spec.plan_json import plan_to_json
 

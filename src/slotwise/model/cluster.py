@@ -65,7 +65,7 @@ class Cluster:
     in reference slots, so a slot of speed 2 has CPU capacity 2.
 
     >>> two = Cluster((Node("a", 2, 7.0), Node("b", 1, 3.5)), slot_memory_gb=3.5)
-    >>> two.slots, list(two.slot_node), str(two.slot(2))
+    >>> two.slots, two.slot_node.tolist(), str(two.slot(2))
     (3, [0, 0, 1], 'b/0')
     """
 

@@ -146,3 +146,6 @@ class Prediction(Observation):
     shuffle_rate: float
     """If every thread got the same share."""
     bottleneck: str
+    thread_queues_ms: float
+    """`latency_ms` where every thread has its own queue, as in Spark and Storm; `latency_ms` itself
+    takes one queue per operator, as paper 5 does."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slotwise.model.allocation import Allocation
-from slotwise.model.cluster import Cluster
+from slotwise.model.cluster import Cluster, Slot
 from slotwise.model.html import plan_html
 from slotwise.model.observation import Observation, Prediction
 from slotwise.model.pipeline import Pipeline
@@ -53,6 +53,45 @@ class Plan:
         ):
             found[slot].append((self.allocation.operators[operator].operator, threads))
         return tuple(map(tuple, found))
+
+    def __str__(self) -> str:
+        told = (
+            f"{self.pipeline.topology.name} at {self.rate:g} tuples/s by "
+            f"{self.allocation.algorithm} + {self.placement.algorithm}: "
+            f"{self.allocation.total_threads} threads in {self.slots} slots on "
+            f"{self.machines} machine{'s'[: self.machines > 1]}"
+        )
+        return told if self.predicted is None else f"{told}, predicted {self.predicted.rate:,.1f}/s"
+
+    def changes_from(self, before: Plan) -> tuple[str, ...]:
+        """What another plan of the same pipeline would have to change to become this one."""
+        then, now = before.threads, self.threads
+        changes = [
+            f"{name}: {then.get(name, 0)} → {now.get(name, 0)} threads"
+            for name in {**then, **now}
+            if then.get(name, 0) != now.get(name, 0)
+        ]
+        old_nodes = {node.name for node in before.cluster.nodes}
+        new_nodes = {node.name for node in self.cluster.nodes}
+        changes += [f"machine {name} is new" for name in sorted(new_nodes - old_nodes)]
+        changes += [f"machine {name} is gone" for name in sorted(old_nodes - new_nodes)]
+        old_places, new_places = before._places(), self._places()
+        moved = sum(
+            1
+            for thread in old_places.keys() & new_places.keys()
+            if old_places[thread] != new_places[thread]
+        )
+        return (*changes, f"{moved} thread{'s'[: moved != 1]} moved") if moved else tuple(changes)
+
+    def _places(self) -> dict[tuple[str, int], Slot]:
+        """(operator, number of its thread) -> where it is."""
+        slots = self.placement.slots.tolist()
+        first = self.allocation.first_thread.tolist()
+        return {
+            (entry.operator, thread): self.cluster.slot(slots[first[position] + thread])
+            for position, entry in enumerate(self.allocation)
+            for thread in range(entry.threads)
+        }
 
     def missed_goals(self, seen: Observation | None = None) -> tuple[str, ...]:
         """One sentence for each goal of the pipeline that was not met in what was `seen`: by

@@ -184,17 +184,10 @@ class Profiles:
 
     def table(self, operator: str) -> ThreadTable:
         """As a thread table; the other forms scale linearly until a slot is full."""
-        match self[operator]:
-            case ThreadTable() as table:
-                return table
-            case ServiceRate() as service:
-                return _linear_table(service.rate, service.cpu, service.mem)
-            case TaskCosts() as costs:
-                rate = costs.thread_rate
-                cpu = rate * costs.cpu_points / POINTS_PER_CORE
-                return _linear_table(rate, cpu, self._memory(costs, rate))
-            case FixedLoad():
-                raise TypeError(f"'{operator}' has a fixed load, no thread table")
+        if isinstance(profile := self[operator], ThreadTable):
+            return profile
+        service = self.service(operator)
+        return _linear_table(service.rate, service.cpu, service.mem)
 
     def service(self, operator: str) -> ServiceRate:
         """As a service rate: what one thread does in a full bundle."""
@@ -211,7 +204,7 @@ class Profiles:
                 cpu = rate * costs.cpu_points / POINTS_PER_CORE
                 return ServiceRate(rate, cpu, self._memory(costs, rate))
             case FixedLoad():
-                raise TypeError(f"'{operator}' has a fixed load, no service rate")
+                raise TypeError(f"'{operator}' has a fixed load: it has no rate")
 
     def costs(self, operator: str) -> TaskCosts:
         """As task costs: per tuple what a thread in a full bundle spends; no transfer cost."""

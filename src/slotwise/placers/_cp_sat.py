@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 SCALE = 10**12
 """CP-SAT counts in whole numbers: a slot's CPU and memory are that many units."""
-MOST_VARIABLES = 20_000
+MOST_VARIABLES = 10_000
 """With more counts than this a search gets nowhere in reasonable time, so none is made."""
 
 
 def solver(effort: float) -> CpSolver:
-    """A solver that stops after `effort` deterministic seconds, about as many real ones."""
+    """A solver that stops after `effort` deterministic seconds, a few times as many real ones."""
     from ortools.sat.python import cp_model
 
     made = cp_model.CpSolver()

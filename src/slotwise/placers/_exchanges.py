@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from slotwise.model import Allocation, Cluster, Topology
 from slotwise.model.allocation import TOLERANCE
-from slotwise.placers._cp_sat import MOST_VARIABLES
 from slotwise.placers.sam import BundleTable
 
 MOST_PASSES = 50
 """Passes over all slots and bundles; a handful is usual until nothing gains any more."""
+MOST_WORK = 2_000_000
+"""A pass costs bundles² · operators; with more than this none is made."""
 
 
 def exchanged(
@@ -32,7 +33,7 @@ def exchanged(
 
     O(passes · bundles² · operators); left as it is where that would be too much.
     """
-    if len(slots) * len(topology.operators) > MOST_VARIABLES:
+    if len(slots) ** 2 * len(topology.operators) > MOST_WORK:
         return slots
     state = _State(topology, allocation, bundles, cluster, stream_rates, slots)
     for _ in range(MOST_PASSES):
@@ -63,26 +64,34 @@ class _State:
         self.capacity = np.stack((cluster.slot_cpu, cluster.slot_memory), axis=1)
         kinds = np.unique(self.capacity, axis=0, return_inverse=True)
         self.kind: NDArray[np.int64] = kinds[1].ravel()
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        """What each slot holds and has left, and how every node pulls at a thread."""
+        node = self.cluster.slot_node
+        self.in_slot = np.zeros((self.cluster.slots, self.columns.shape[1]))
+        np.add.at(self.in_slot, self.slots, self.columns)
+        on_node = np.add.reduceat(self.in_slot, self.cluster.first_slot[:-1])
+        self.pulled = (on_node @ self.pulls)[node]
+        self.left = self.capacity.copy()
+        np.subtract.at(self.left, self.slots, self.needs)
+        self.shared = np.unique(self.slots[~self.bundles.full])
 
     def exchange_slot(self, slot: int) -> bool:
         """Swap all that is in `slot` with the slot of its size that gains most, if one does."""
-        in_slot = np.zeros((self.cluster.slots, self.columns.shape[1]))
-        np.add.at(in_slot, self.slots, self.columns)
         others = np.flatnonzero(self.kind == self.kind[slot])
-        gains = self._gains(in_slot[others] - in_slot[slot], slot, others)
+        gains = self._gains(self.in_slot[others] - self.in_slot[slot], slot, others)
         best = int(np.argmax(gains))
         if gains[best] <= self.least_gain:
             return False
         there, here = self.slots == others[best], self.slots == slot
         self.slots[there], self.slots[here] = slot, others[best]
+        self._sum_up()
         return True
 
     def exchange_bundle(self, bundle: int) -> bool:
         """Move the bundle, or swap it with another that is not full, if that gains."""
-        slot = int(self.slots[bundle])
-        left = self.capacity.copy()
-        np.subtract.at(left, self.slots, self.needs)
-        shared = np.unique(self.slots[~self.bundles.full])
+        slot, left, shared = int(self.slots[bundle]), self.left, self.shared
         others = np.flatnonzero(~self.bundles.full)
         there = self.slots[others]
         moves = np.all(self.needs[bundle] <= left[shared] + TOLERANCE, axis=1)
@@ -105,6 +114,7 @@ class _State:
         else:
             other = others[best - len(shared)]
             self.slots[bundle], self.slots[other] = self.slots[other], slot
+        self._sum_up()
         return True
 
     def _gains(
@@ -112,10 +122,7 @@ class _State:
     ) -> NDArray[np.float64]:
         """What stays inside nodes more if threads[n] come to `slot`'s node from others[n]'s."""
         node = self.cluster.slot_node
-        on_node = np.zeros((len(self.cluster.nodes), self.columns.shape[1]))
-        np.add.at(on_node, node[self.slots], self.columns)
-        pulled = on_node @ self.pulls
-        difference = pulled[node[slot]] - pulled[node[others]]
+        difference = self.pulled[slot] - self.pulled[others]
         gains: NDArray[np.float64] = np.sum(threads * (difference + threads @ self.pulls), axis=1)
         return np.where(node[others] == node[slot], 0.0, gains)
 

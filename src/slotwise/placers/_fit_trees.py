@@ -33,24 +33,30 @@ def may_hold(most, cpu, mem):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def new_first_tree(places):  # type: ignore[no-untyped-def]
+def new_first_tree(places, columns):  # type: ignore[no-untyped-def]
     """A first tree with no place in it; the leaves are its second half."""
     size = 1
     while size < places:
         size *= 2
-    return np.full((2 * size, 3), -np.inf)
+    return np.full((2 * size, columns), -np.inf)
 
 
 @njit(cache=True)
-def put_first(tree, place, cpu, mem):  # type: ignore[no-untyped-def]
-    """Set what `place` has left; minus infinity takes it out."""
+def put_first(tree, place, figures):  # type: ignore[no-untyped-def]
+    """Set the figures of `place`, CPU, memory and the lesser of both first; above are maxima."""
     at = len(tree) // 2 + place
-    tree[at, 0], tree[at, 1], tree[at, 2] = cpu, mem, min(cpu, mem)
+    for column in range(tree.shape[1]):
+        tree[at, column] = figures[column]
     at //= 2
     while at > 0:
-        for column in range(3):
+        for column in range(tree.shape[1]):
             tree[at, column] = max(tree[2 * at, column], tree[2 * at + 1, column])
         at //= 2
+
+
+@njit(cache=True)
+def remove_first(tree, place):  # type: ignore[no-untyped-def]
+    put_first(tree, place, np.full(tree.shape[1], -np.inf))
 
 
 @njit(cache=True)

@@ -16,20 +16,23 @@ from slotwise.placers._fewest_slots import Packing, fewest_slots
 from slotwise.placers._least_traffic import Quietest, least_traffic, traffic_between_nodes
 from slotwise.placers.sam import BundleTable, fit, too_big
 
+TRAFFIC_EFFORT = 0.2
+"""Phase 2's share of the effort: what it can prove it proves soon, or not for a long time."""
+
 
 @dataclass(frozen=True)
 class Exact:
     """CP-SAT in two phases, on bundles kept whole, a full bundle alone in its slot as in SAM.
 
     Phase 1 looks for the fewest slots, from the better of SAM's packing and best fit by falling
-    size. Phase 2 keeps that number and looks for the least traffic between nodes,
-    after exchanging slots and bundles while that helps. Each stops
-    after `effort`, and the placement says what was proven: `proven_bound` is the fewest slots
-    any placement needs. Too large a case for a search gives the start and the bound of total
-    needs against the largest slots.
+    size. Phase 2 keeps that number and looks for the least traffic between nodes, after
+    exchanging slots and bundles while that helps. The placement says what was proven within the
+    `effort`: `proven_bound` is the fewest slots that any placement of whole bundles needs. A case
+    too large for a search gets the start, and the bound of all needs against the largest slots.
 
     Effort is counted in CP-SAT's deterministic seconds, never by the clock, with one thread and
-    a fixed seed: the same input gives the same answer on any machine. Exponential at worst.
+    a fixed seed: the same input gives the same answer, however busy the machine. Exponential at
+    worst.
     """
 
     name: ClassVar[str] = "exact"
@@ -39,7 +42,7 @@ class Exact:
     whole_bundles: ClassVar[bool] = True
 
     effort: float = 1.0
-    """The most work per phase; 1.0 is about a second."""
+    """The most work, in deterministic seconds; each takes one to five real ones."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.effort) and self.effort > 0):
@@ -55,7 +58,8 @@ class Exact:
         if packing.slots is None:
             return self._refusal(packing, cluster)
         start = exchanged(topology, allocation, bundles, cluster, traffic.streams, packing.slots)
-        quietest = least_traffic(topology, bundles, cluster, traffic.streams, start, self.effort)
+        effort = TRAFFIC_EFFORT * self.effort
+        quietest = least_traffic(topology, bundles, cluster, traffic.streams, start, effort)
 
         def leaving(slots: NDArray[np.int64]) -> float:
             thread_node = cluster.slot_node[np.repeat(slots, bundles.threads)]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from slotwise.model import Allocation, Cluster, Placement, Refusal, Topology, Traffic
 from slotwise.model.allocation import TOLERANCE
 from slotwise.placers._base import Guarantee
+from slotwise.placers._fit_trees import may_hold, new_first_tree, put_first
 from slotwise.placers._shortfall import shortfall
 
 
@@ -31,8 +32,8 @@ class RStorm:
     never over their memory, but a slot may be over its CPU. Needs are even shares of what the
     operator is charged.
 
-    Untouched nodes alike in size and rack tie, so one of each kind is looked at, besides the
-    nodes in use that can still hold the least demanding thread: O(threads · such nodes).
+    Untouched nodes of one size tie but for their rack, so two of each size are looked at; the nodes
+    in use are searched by branch and bound. About O(threads · (sizes + log nodes + slots a node)).
     """
 
     name: ClassVar[str] = "r-storm"
@@ -59,9 +60,8 @@ class RStorm:
         order = _sweeps(topology, allocation)
         placed = _place(
             *(allocation.thread_cpu, allocation.thread_mem, order),
-            _least_to_come(allocation, order),
             np.array([self.cpu_weight, self.memory_weight, self.network_weight]),
-            *(cluster.first_slot, cluster.node_rack, _kinds(cluster)),
+            *(cluster.first_slot, cluster.node_rack, _groups(cluster)),
             *(node_cpu, slot_mem, slots),
         )
         if placed < len(order):
@@ -103,62 +103,62 @@ def _sweeps(topology: Topology, allocation: Allocation) -> NDArray[np.int64]:
     return np.lexsort((turn, sweep))
 
 
-def _least_to_come(allocation: Allocation, order: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Per position in the order, the least CPU and the least memory from there on."""
-    needs = np.stack((allocation.thread_cpu, allocation.thread_mem))[:, order]
-    return np.minimum.accumulate(needs[:, ::-1], axis=1)[:, ::-1]
+def _groups(cluster: Cluster) -> tuple[NDArray[np.int64], ...]:
+    """Nodes grouped by the size and number of their slots, and again by that and their rack.
 
-
-def _kinds(cluster: Cluster) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Nodes sorted by what makes them alike when untouched, where each kind begins (one more
-    entry at the end, the number of nodes), and each node's kind. Within a kind nodes keep order.
+    The nodes ranked by size and where each size begins (one more entry at the end), then the same
+    by size and rack: kind = size · racks + rack.
     """
     first = cluster.first_slot[:-1]
-    traits = (
-        *(cluster.node_rack.astype(np.float64), np.diff(cluster.first_slot).astype(np.float64)),
-        *(cluster.slot_cpu[first], cluster.slot_memory[first]),
-    )
-    ranked = np.lexsort(traits)
-    differs = np.any(np.diff(np.stack(traits)[:, ranked], axis=1) != 0, axis=0)
-    kind_of = np.empty_like(ranked)
-    kind_of[ranked] = np.concatenate(([0], np.cumsum(differs)))
-    return ranked, np.concatenate(([0], np.flatnonzero(differs) + 1, [len(ranked)])), kind_of
+    traits = (np.diff(cluster.first_slot), cluster.slot_cpu[first], cluster.slot_memory[first])
+    distinct, inverse = np.unique(np.stack(traits, axis=1), axis=0, return_inverse=True)
+    size = inverse.ravel()
+    racks = int(cluster.node_rack.max()) + 1
+    kind = size * racks + cluster.node_rack
+    return *_ranked(size, len(distinct)), *_ranked(kind, len(distinct) * racks)
 
 
-# Kernels. `open_nodes` holds the nodes in use that can still take the least demanding thread to
-# come; `untouched` points, per kind, at the first node of it that was never used.
+def _ranked(group: NDArray[np.int64], groups: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Nodes by group, in order within a group, and where each group begins."""
+    ranked = np.argsort(group, kind="stable")
+    return ranked, np.searchsorted(group[ranked], np.arange(groups + 1))
+
+
+# Kernels. The nodes in use are in a first tree: CPU left, memory left in the roomiest slot, the
+# lesser of both, and negated, so that maxima bound distances from below: CPU left, memory left.
+# Untouched nodes of one size are equally far but for their rack, so of each size the first one, and
+# the first one in the reference's rack, stand for all.
 
 
 @njit(cache=True)
 def _place(  # type: ignore[no-untyped-def]
-    cpu, mem, order, least, weights, first_slot, node_rack, kinds, node_cpu, slot_mem, slots
+    cpu, mem, order, weights, first_slot, node_rack, groups, node_cpu, slot_mem, slots
 ):
     """Place threads in order; return how many were placed. Changes the last three arrays."""
-    ranked, kind_start, kind_of = kinds
+    by_size, size_start, by_kind, kind_start = groups
+    racks = (len(kind_start) - 1) // (len(size_start) - 1)
+    of_size, of_kind = size_start[:-1].copy(), kind_start[:-1].copy()
+    touched = np.zeros(len(node_cpu), dtype=np.bool_)
+    in_use = new_first_tree(len(node_cpu), 5)
     node_mem, roomiest = _memory_by_node(first_slot, slot_mem)
-    untouched = kind_start[:-1].copy()
-    open_nodes, used = np.zeros(len(node_cpu), dtype=np.int64), 1
-    # Node 0 is the first reference, so it counts as in use; it leads its kind.
-    untouched[kind_of[0]] += 1
+    state = (node_cpu, node_mem, roomiest, node_rack)
     reference = 0
     for done in range(len(order)):
         thread = order[done]
-        used = _forget(open_nodes, used, node_cpu, roomiest, least[0, done], least[1, done])
-        known = used
-        for kind in range(len(untouched)):
-            if untouched[kind] < kind_start[kind + 1]:
-                open_nodes[known] = ranked[untouched[kind]]
-                known += 1
         need = (cpu[thread], mem[thread])
-        state = (node_cpu, node_mem, roomiest, node_rack)
-        chosen = _nearest(open_nodes[:known], need, weights, reference, state)
-        if chosen < 0:
+        nearest = _nearer((-1, np.inf), reference, need, weights, reference, state)
+        for size in range(len(of_size)):
+            kind = size * racks + node_rack[reference]
+            for node in (
+                _first_untouched(by_size, size_start, of_size, size, touched),
+                _first_untouched(by_kind, kind_start, of_kind, kind, touched),
+            ):
+                if node >= 0:
+                    nearest = _nearer(nearest, node, need, weights, reference, state)
+        node = _nearest(in_use, nearest, need, weights, reference, state)
+        if node < 0:
             return done
-        node = open_nodes[chosen]
-        if chosen >= used:
-            untouched[kind_of[node]] += 1
-            open_nodes[used] = node
-            used += 1
+        touched[node] = True
         slot = first_slot[node]
         while slot_mem[slot] < mem[thread] - TOLERANCE:
             slot += 1
@@ -167,8 +167,21 @@ def _place(  # type: ignore[no-untyped-def]
         node_mem[node] -= mem[thread]
         slot_mem[slot] -= mem[thread]
         roomiest[node] = slot_mem[first_slot[node] : first_slot[node + 1]].max()
+        lesser = min(node_cpu[node], roomiest[node])
+        figures = (node_cpu[node], roomiest[node], lesser, -node_cpu[node], -node_mem[node])
+        put_first(in_use, node, figures)
         reference = node
     return len(order)
+
+
+@njit(cache=True)
+def _first_untouched(ranked, start, positions, group, touched):  # type: ignore[no-untyped-def]
+    """The group's first node that was never used; -1 if all were. Moves the group's position."""
+    position = positions[group]
+    while position < start[group + 1] and touched[ranked[position]]:
+        position += 1
+    positions[group] = position
+    return ranked[position] if position < start[group + 1] else -1
 
 
 @njit(cache=True)
@@ -183,30 +196,39 @@ def _memory_by_node(first_slot, slot_mem):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _forget(open_nodes, used, node_cpu, roomiest, least_cpu, least_mem):  # type: ignore[no-untyped-def]
-    """Drop the nodes that no thread to come fits on; return how many stay."""
-    kept = 0
-    for position in range(used):
-        node = open_nodes[position]
-        if node_cpu[node] >= least_cpu - TOLERANCE and roomiest[node] >= least_mem - TOLERANCE:
-            open_nodes[kept] = node
-            kept += 1
-    return kept
+def _nearer(best, node, need, weights, reference, state):  # type: ignore[no-untyped-def]
+    """The nearer of the best (node, distance) so far and this node, if the node holds the need."""
+    cpu, mem = need
+    node_cpu, node_mem, roomiest, node_rack = state
+    if node_cpu[node] < cpu - TOLERANCE or roomiest[node] < mem - TOLERANCE:
+        return best
+    away = weights[0] * (cpu - node_cpu[node]) ** 2 + weights[1] * (mem - node_mem[node]) ** 2
+    if node != reference:
+        away += weights[2] * (0.5 if node_rack[node] == node_rack[reference] else 1.0)
+    if away < best[1] or (away == best[1] and node < best[0]):
+        return node, away
+    return best
 
 
 @njit(cache=True)
-def _nearest(candidates, need, weights, reference, state):  # type: ignore[no-untyped-def]
-    """The position of the nearest candidate that holds the need; -1 if none does."""
+def _nearest(tree, best, need, weights, reference, state):  # type: ignore[no-untyped-def]
+    """The nearest of the best so far and all nodes in the tree that hold the need; -1 if none."""
     cpu, mem = need
-    node_cpu, node_mem, roomiest, node_rack = state
-    best, nearest, least = -1, -1, np.inf
-    for position in range(len(candidates)):
-        node = candidates[position]
-        if node_cpu[node] < cpu - TOLERANCE or roomiest[node] < mem - TOLERANCE:
+    size = len(tree) // 2
+    stack = np.empty(128, dtype=np.int64)
+    stack[0], height = 1, 1
+    while height > 0:
+        height -= 1
+        at = stack[height]
+        if not may_hold(tree[at], cpu, mem):
             continue
-        away = weights[0] * (cpu - node_cpu[node]) ** 2 + weights[1] * (mem - node_mem[node]) ** 2
-        if node != reference:
-            away += weights[2] * (0.5 if node_rack[node] == node_rack[reference] else 1.0)
-        if away < least or (away == least and node < nearest):
-            best, nearest, least = position, node, away
-    return best
+        bound = weights[0] * (max(-tree[at, 3], cpu) - cpu) ** 2
+        bound += weights[1] * (max(-tree[at, 4], mem) - mem) ** 2
+        if bound > best[1]:
+            continue
+        if at >= size:
+            best = _nearer(best, at - size, need, weights, reference, state)
+        else:
+            stack[height], stack[height + 1] = 2 * at + 1, 2 * at
+            height += 2
+    return best[0]

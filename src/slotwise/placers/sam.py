@@ -20,6 +20,7 @@ from slotwise.placers._fit_trees import (
     new_first_tree,
     put_best,
     put_first,
+    remove_first,
     take_best,
 )
 from slotwise.placers._shortfall import shortfall
@@ -107,12 +108,19 @@ def fit(bundles: BundleTable, order: NDArray[np.int64], cluster: Cluster) -> Fit
     cpu_left, mem_left = cluster.slot_cpu.copy(), cluster.slot_memory.copy()
     next_empty = cluster.first_slot[:-1].copy()
     placed = _fit(
-        *(bundles.cpu, bundles.mem, bundles.full, order),
+        *(bundles.cpu, bundles.mem, bundles.full, order, _least_to_come(bundles, order)),
         *(cluster.first_slot, cluster.slot_node, cpu_left, mem_left, next_empty, slots),
     )
     empty = np.arange(cluster.slots) >= next_empty[cluster.slot_node]
     unplaced = int(order[placed]) if placed < len(order) else None
     return Fitted(slots, cpu_left, mem_left, empty, unplaced)
+
+
+def _least_to_come(bundles: BundleTable, order: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Per position in the order, the least CPU and memory that a later bundle not full needs."""
+    needs = np.where(bundles.full, np.inf, np.stack((bundles.cpu, bundles.mem)))[:, order]
+    later = np.append(needs[:, 1:], np.full((2, 1), np.inf), axis=1)
+    return np.ascontiguousarray(np.minimum.accumulate(later[:, ::-1], axis=1)[:, ::-1])
 
 
 def too_big(
@@ -172,21 +180,28 @@ def _named(allocation: Allocation, bundles: BundleTable, bundle: int) -> str:
 def _reason(bundles: BundleTable, slots: NDArray[np.int64]) -> str:
     alone, rest = int(bundles.full.sum()), int((~bundles.full).sum())
     shared = len(np.unique(slots[~bundles.full]))
-    return f"{alone} full bundles have a slot each; {rest} partial bundles are in {shared} slots"
+    parts = [
+        f"{alone} full bundle{'s have a slot each' if alone > 1 else ' has a slot to itself'}",
+        f"{rest} partial bundle{'s are' if rest > 1 else ' is'} in {shared} slot"
+        f"{'s'[: shared > 1]}",
+    ]
+    return "; ".join(part for part, number in zip(parts, (alone, rest), strict=True) if number)
 
 
 @njit(cache=True)
-def _fit(cpu, mem, full, order, first_slot, slot_node, cpu_left, mem_left, next_empty, slots):  # type: ignore[no-untyped-def]
+def _fit(  # type: ignore[no-untyped-def]
+    cpu, mem, full, order, least, first_slot, slot_node, cpu_left, mem_left, next_empty, slots
+):
     """Place bundles in order; return how many were placed. Changes the last four arrays.
 
     A node's slots are opened from the first on, so its empty ones are those from `next_empty`.
     """
     nodes = len(first_slot) - 1
-    empty_in_order, empty_by_size = new_first_tree(nodes), new_best_tree(nodes)
+    empty_in_order, empty_by_size = new_first_tree(nodes, 3), new_best_tree(nodes)
     used, used_root, empty_root = new_best_tree(len(slot_node)), NONE, NONE
     for node in range(nodes):
         of_slot = cpu_left[first_slot[node]], mem_left[first_slot[node]]
-        put_first(empty_in_order, node, *of_slot)
+        put_first(empty_in_order, node, (*of_slot, min(of_slot)))
         empty_root = put_best(empty_by_size, empty_root, node, *of_slot)
     last = 0
     for done in range(len(order)):
@@ -205,14 +220,19 @@ def _fit(cpu, mem, full, order, first_slot, slot_node, cpu_left, mem_left, next_
             slot = next_empty[node]
             next_empty[node] += 1
             if next_empty[node] == first_slot[node + 1]:
-                put_first(empty_in_order, node, -np.inf, -np.inf)
+                remove_first(empty_in_order, node)
                 empty_root = take_best(empty_by_size, empty_root, node)
         if full[bundle]:
             cpu_left[slot] = mem_left[slot] = 0.0
         else:
             cpu_left[slot] -= cpu[bundle]
             mem_left[slot] -= mem[bundle]
-            used_root = put_best(used, used_root, slot, cpu_left[slot], mem_left[slot])
+            # A slot too full for whatever comes is not searched again: the tree stays small.
+            if (
+                cpu_left[slot] >= least[0, done] - TOLERANCE
+                and mem_left[slot] >= least[1, done] - TOLERANCE
+            ):
+                used_root = put_best(used, used_root, slot, cpu_left[slot], mem_left[slot])
         slots[bundle] = slot
         last = slot_node[slot]
     return len(order)

@@ -33,9 +33,12 @@ class TrafficBased:
        the two to the workers they are on and the least loaded one are tried, and the one that keeps
        most traffic inside workers is taken; at a tie they stay, or else the first tried.
     2. Threads without traffic then go to the least loaded worker, largest first.
-    3. At most M(α) threads per worker (`most_threads`), and min(workers, threads) workers are used:
-       empty ones at the end get the threads that exchange least with their own worker.
-    4. The same with workers onto nodes, where the limits are a node's slots and its CPU (speed ×
+    3. At most M(α) threads per worker (`most_threads`), and no more CPU than a slot has, or, if so
+       not all find a worker, than the largest node has: the paper lets a worker grow past what any
+       node can take beside others, and then finds no place for it.
+    4. All min(workers, threads) workers are used: empty ones at the end get the threads that
+       exchange least with their own worker.
+    5. The same with workers onto nodes, where the limits are a node's slots and its CPU (speed ×
        slots). The least loaded node is the one with the smallest share of its CPU in use, so that
        unequal nodes compare. A worker left over goes to the node with the most CPU free.
 
@@ -63,15 +66,16 @@ class TrafficBased:
         most = most_threads(threads, workers, self.alpha)
         flows = traffic.between_threads(topology, allocation)
         pairs = Pairs.of(threads, flows.senders, flows.receivers, flows.rates)
-        worker = self._workers(pairs, allocation.thread_cpu, workers, most)
+        node_cpu = np.add.reduceat(cluster.slot_cpu, cluster.first_slot[:-1])
+        limits = float(cluster.slot_cpu.max()), float(node_cpu.max()), np.inf
+        worker = self._workers(pairs, allocation.thread_cpu, workers, most, limits)
         load = np.bincount(worker, allocation.thread_cpu, workers).astype(np.float64)
         one = np.repeat(worker, np.diff(pairs.first))
         # Every pair is there in both directions, so rates are halved.
         between = Pairs.of(workers, one, worker[pairs.neighbours], pairs.rates / 2)
-        node_cpu = np.add.reduceat(cluster.slot_cpu, cluster.first_slot[:-1])
         node = assign(between, load, np.diff(cluster.first_slot), node_cpu)
         if node.min() < 0:
-            return self._refusal(topology, allocation, worker, load, node, node_cpu)
+            return self._refusal(topology, allocation, cluster, worker, load, node)
         reason = f"{workers} workers of at most {most} threads (α = {self.alpha:g})"
         return Placement(
             self.name,
@@ -80,10 +84,16 @@ class TrafficBased:
             (reason, "measured traffic" if traffic.measured else "traffic derived from streams"),
         )
 
-    def _workers(self, pairs: Pairs, cpu: Floats, workers: int, most: int) -> Ints:
+    def _workers(
+        self, pairs: Pairs, cpu: Floats, workers: int, most: int, limits: tuple[float, ...]
+    ) -> Ints:
+        """Workers within the first of the CPU `limits` under which every thread finds one."""
         if most == 1:
             return np.arange(len(cpu))  # a worker each: nothing to decide
-        worker = assign(pairs, cpu, np.full(workers, most), np.full(workers, np.inf))
+        for limit in limits:
+            worker = assign(pairs, cpu, np.full(workers, most), np.full(workers, limit))
+            if worker.min() >= 0:
+                break
         _use_all(worker, pairs, workers)
         return worker
 
@@ -91,21 +101,23 @@ class TrafficBased:
         self,
         topology: Topology,
         allocation: Allocation,
+        cluster: Cluster,
         worker: Ints,
         load: Floats,
         node: Ints,
-        node_cpu: Floats,
     ) -> Refusal:
         stuck = int(np.argmin(node))
-        placed = node >= 0
-        free = node_cpu - np.bincount(node[placed], load[placed], len(node_cpu))
+        placed, nodes = node >= 0, len(cluster.nodes)
+        node_cpu = np.bincount(cluster.slot_node, cluster.slot_cpu)
+        has_slot = np.bincount(node[placed], minlength=nodes) < np.diff(cluster.first_slot)
+        free = (node_cpu - np.bincount(node[placed], load[placed], nodes))[has_slot]
         missing = round(float(load[stuck] - free.max()), 9)
         thread = int(np.argmax(worker == stuck))
         operator = topology.operators[allocation.thread_operator[thread]].name
         return Refusal(
             self.name,
             f"the worker with a thread of '{operator}' needs {load[stuck]:.4g} cpu; "
-            f"the node with the most left, {free.max():.4g}, lacks {missing:.4g}",
+            f"the node with a slot and the most left, {free.max():.4g}, lacks {missing:.4g}",
             operator,
             "cpu",
             missing,

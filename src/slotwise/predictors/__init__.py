@@ -6,6 +6,9 @@ network's share added. Nothing here looks at how the placement was made.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
 from slotwise.model import Cluster, Plan, Prediction, SlotLoad
@@ -13,6 +16,7 @@ from slotwise.predictors.groups import Floats, Groups, groups_of, summed
 from slotwise.predictors.latency import mean_latency_ms, operator_loads
 from slotwise.predictors.network import distances
 from slotwise.predictors.rate import own_shares, slot_cpu, sustained_rate
+from slotwise.predictors.thread_queues import waits_s
 from slotwise.predictors.weights import shares_by_weight, weights
 from slotwise.rates import arrival_rates
 
@@ -40,6 +44,11 @@ def predict(plan: Plan, rate: float | None = None) -> Prediction:
     # A queue that is just full never empties; a slot short of CPU holds up all its threads.
     overloaded = (arriving >= capacity * (1 - 1e-9)) | (slowed[groups.slot] < 1 - 1e-9)
     loads = operator_loads(pipeline, groups, capacity, overloaded & ~groups.fixed, rates)
+    waits = waits_s(pipeline, groups, capacity, arriving, rates)
+    own_queues = [
+        load if math.isinf(load.waiting_ms) else replace(load, waiting_ms=wait * 1000)
+        for load, wait in zip(loads, waits.tolist(), strict=True)
+    ]
     travel = distances(topology, cluster, groups, shares)
     delay_ms = float(rates.streams @ travel.mean_delay_ms(pipeline.network)) / rates.external
     memory = groups.per_slot(_memory(groups, arriving), cluster.slots)
@@ -51,6 +60,7 @@ def predict(plan: Plan, rate: float | None = None) -> Prediction:
         shuffle_rate=sustained_rate(groups, groups.even_shares(), unit, cluster).rate,
         bottleneck=topology.operators[own.bottleneck].name,
         latency_ms=mean_latency_ms(loads, delay_ms, rates.external),
+        thread_queues_ms=mean_latency_ms(own_queues, delay_ms, rates.external),
         network_ms=delay_ms,
         operators=loads,
         slots=slot_loads(plan, cpu, memory),

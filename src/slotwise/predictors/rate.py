@@ -26,21 +26,26 @@ class Sustained:
 
 
 def sustained_rate(
-    groups: Groups, shares: Floats, unit: ArrivalRates, cluster: Cluster
+    groups: Groups, shares: Floats, unit: ArrivalRates, cluster: Cluster, of_slots: bool = True
 ) -> Sustained:
-    """The highest input rate at which every thread and every slot keeps up."""
+    """The highest input rate at which every thread keeps up, and every slot if `of_slots`."""
     arriving = unit.operators[groups.operator] * shares
-    by_group = np.divide(
-        groups.peak, arriving, out=np.full(len(arriving), np.inf), where=arriving > 0
-    )
-    need, fixed = cpu_need(groups, arriving, cluster.slots)
-    spare = np.maximum(cluster.slot_cpu - fixed, 0.0)
-    by_slot = np.divide(spare, need, out=np.full(cluster.slots, np.inf), where=need > 0)
-    limits = np.minimum(by_group, by_slot[groups.slot])
+    limits = _ratio(groups.peak, arriving)
+    if of_slots:
+        need, fixed = cpu_need(groups, arriving, cluster.slots)
+        by_slot = _ratio(np.maximum(cluster.slot_cpu - fixed, 0.0), need)
+        limits = np.minimum(limits, by_slot[groups.slot])
     # Fixed loads do not slow down; the operators beside them in the slot do.
     limits[groups.fixed] = np.inf
     tightest = int(np.argmin(limits))
     return Sustained(float(limits[tightest]), int(groups.operator[tightest]))
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Infinite where the denominator is 0."""
+    unlimited = np.full(len(numerator), np.inf)
+    np.divide(numerator, denominator, out=unlimited, where=denominator > 0)
+    return unlimited
 
 
 def slot_cpu(groups: Groups, arriving: Floats, slots: int) -> Floats:

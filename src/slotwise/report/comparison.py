@@ -35,7 +35,7 @@ def comparison_report(candidates: Sequence[Candidate]) -> RenderableType:
 def _table(asked: float, planned: list[tuple[Candidate, Plan, Prediction]]) -> Table:
     made = table(
         "<Allocator",
-        "<Placer",
+        "Placer",
         ">Slots",
         ">Extra",
         ">Nodes",

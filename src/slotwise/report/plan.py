@@ -36,13 +36,13 @@ def _headline(plan: Plan) -> Text:
     extra = f" ({plan.extra_slots} extra)" if plan.extra_slots else ""
     types = Counter(node.type for node in plan.cluster.nodes if node.type)
     bought = ", ".join(f"{count}× {name}" for name, count in types.items())
+    cost = f", {plan.cost_per_hour:,.2f} per hour" if plan.cost_per_hour else ""
     return Text.assemble(
         (plan.pipeline.topology.name, "bold"),
         f" at {rate(plan.rate)} tuples/s, by {plan.allocation.algorithm} + "
         f"{plan.placement.algorithm}\n",
         (f"{counted(plan.slots, 'slot')}{extra}", "bold"),
-        f" on {counted(plan.machines, 'machine')}{f' ({bought})' if bought else ''}, "
-        f"{plan.cost_per_hour:,.2f} per hour",
+        f" on {counted(plan.machines, 'machine')}{f' ({bought})' if bought else ''}{cost}",
     )
 
 
@@ -98,6 +98,8 @@ def _prediction(plan: Plan, predicted: Prediction) -> Table:
     network = f" ({figure(predicted.network_ms)} ms of it in the network)"
     bounded = not predicted.fully_busy
     made.add_row("Latency", Text(predicted.latency_told + (network if bounded else "")))
+    if bounded:
+        made.add_row("", f"{figure(predicted.thread_queues_ms)} ms if every thread has its queue")
     made.add_row("Between nodes", f"{figure(predicted.inter_node_traffic)} tuples/s")
     for number, goal in enumerate(_goals(plan.pipeline.goals, plan.missed_goals())):
         made.add_row("" if number else "Goals", goal)

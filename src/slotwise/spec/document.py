@@ -6,14 +6,17 @@ These models give the JSON Schema; `build` turns them into the model and back.
 from __future__ import annotations
 
 import difflib
+import re
 from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
     Tag,
+    ValidationInfo,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -28,6 +31,15 @@ Name = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=MOST)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
+
+
+def _key_in_json(key: Any, info: ValidationInfo) -> Any:
+    """JSON has text keys only, so there "4" is the way to write 4; in YAML it is a mistake."""
+    is_number = isinstance(key, str) and re.fullmatch("[1-9][0-9]{0,9}", key)
+    return int(key) if is_number and info.mode == "json" else key
+
+
+ThreadCount = Annotated[Count, BeforeValidator(_key_in_json)]
 
 
 class Document(BaseModel):
@@ -166,7 +178,7 @@ class ProfileDocument(Document):
         }
     )
 
-    threads: Annotated[dict[Count, ThreadRowDocument], Field(min_length=1)] | None = None
+    threads: Annotated[dict[ThreadCount, ThreadRowDocument], Field(min_length=1)] | None = None
     costs: CostsDocument | None = None
     service: ServiceDocument | None = None
     fixed: FixedDocument | None = None
@@ -227,11 +239,26 @@ class NetworkDocument(Document):
     cluster_ms: NotNegative = NetworkDelays.cluster_ms
 
 
-Options = dict[Name, bool | int | float | str]
+def _option_form(value: Any) -> str | None:
+    forms = {bool: "a boolean", int: "a number", float: "a number", str: "a text"}
+    return next((form for kind, form in forms.items() if isinstance(value, kind)), None)
+
+
+Option = Annotated[
+    Annotated[bool, Tag("a boolean")]
+    | Annotated[int | float, Tag("a number")]
+    | Annotated[str, Tag("a text")],
+    Discriminator(
+        _option_form,
+        custom_error_type="form",
+        custom_error_message="write a number, a text, true or false",
+    ),
+]
 ChoiceDocument = Annotated[
     Annotated[Name, Tag("a name")]
     | Annotated[
-        Annotated[dict[Name, Options | None], Field(min_length=1, max_length=1)], Tag("a mapping")
+        Annotated[dict[Name, dict[Name, Option] | None], Field(min_length=1, max_length=1)],
+        Tag("a mapping"),
     ],
     Discriminator(
         _text_or_mapping,

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from ruamel.yaml import YAML
+from ruamel.yaml.representer import SafeRepresenter
 
 from slotwise import workloads
 from slotwise.model import ModelError, Pipeline
@@ -19,8 +20,8 @@ from slotwise.spec.errors import SpecError
 from slotwise.spec.messages import sentence
 from slotwise.spec.tree import Tree, read_tree, resolve
 
-MOST_BYTES = 5_000_000
-"""Larger files are refused unread: a spec of 10,000 operators has about 2 MB."""
+MOST_BYTES = 2_000_000
+"""Larger files are refused unread: a spec of 10,000 operators has about 1 MB."""
 
 DocumentKind = TypeVar("DocumentKind", bound=Document)
 
@@ -71,10 +72,10 @@ def checked(kind: type[DocumentKind], tree: Tree, name: str, what: str = "spec")
 def dump(pipeline: Pipeline) -> str:
     """A spec file's text: what is default is left out, and `loads` gives an equal pipeline."""
     yaml: Any = YAML(typ="safe", pure=True)
+    yaml.Representer = _Representer
     yaml.sort_base_mapping_type_on_output = False
     yaml.default_flow_style = None
     yaml.width = MOST_BYTES
-    yaml.representer.add_representer(str, _represent_text)
     stream = io.StringIO()
     yaml.dump(document_of(pipeline).model_dump(exclude_defaults=True), stream)
     return stream.getvalue()
@@ -123,7 +124,13 @@ def _first_problem(error: ValidationError, tree: Tree, name: str, what: str) -> 
     return SpecError(name, text, *place)
 
 
-def _represent_text(representer: Any, text: str) -> Any:
-    """In quotes unless it surely reads back as the same text."""
-    plain = _PLAIN_TEXT.fullmatch(text) and isinstance(resolve(text), str)
-    return representer.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
+class _Representer(SafeRepresenter):
+    """A class of its own, because ruamel keeps what it learns to write per class."""
+
+    def text(self, text: str) -> Any:
+        """In quotes unless it surely reads back as the same text."""
+        plain = _PLAIN_TEXT.fullmatch(text) and isinstance(resolve(text), str)
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
+
+
+_Representer.add_representer(str, _Representer.text)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from slotwise.model.observation import Origin
-from slotwise.spec.document import Count, Document, Name, NotNegative, Positive, SpecDocument
+from slotwise.spec.document import MOST, Count, Document, Name, NotNegative, Positive, SpecDocument
 
 Unbounded = float | None
 """JSON has no infinity: null stands for it."""
@@ -62,8 +64,9 @@ class ThreadEntry(Document):
 class ScheduleEntry(Document):
     """Paper 4's communication schedule."""
 
-    senders: list[list[int]]
+    senders: list[list[Annotated[int, Field(ge=0, le=MOST)]]]
     stall_steps: int
+    stages: int
 
 
 class OperatorLoadEntry(Document):
@@ -100,6 +103,7 @@ class PredictionEntry(Document):
     inter_node_traffic: Unbounded
     proportional_rate: Unbounded
     shuffle_rate: Unbounded
+    thread_queues_ms: Unbounded
     bottleneck: str
 
 

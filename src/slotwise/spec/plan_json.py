@@ -35,6 +35,7 @@ from slotwise.model import (
 )
 from slotwise.spec.build import document_of, pipeline_of
 from slotwise.spec.document import MOST, Document
+from slotwise.spec.errors import one_line
 from slotwise.spec.messages import sentence
 from slotwise.spec.plan_document import (
     AllocationEntry,
@@ -61,9 +62,9 @@ def plan_from_json(text: str) -> Plan:
         plan = _plan_of(document)
         written = _document_of(plan)
     except ValidationError as error:
-        raise SlotwiseError(f"not a plan: {_first_problem(error)}") from None
+        raise SlotwiseError(one_line(f"not a plan: {_first_problem(error)}")) from None
     except SlotwiseError as error:
-        raise SlotwiseError(f"not a plan: {error}") from None
+        raise SlotwiseError(one_line(f"not a plan: {error}")) from None
     for key in PlanDocument.model_fields:
         same = getattr(document, key) == getattr(written, key)
         if not same and key not in ("slotwise", "pipeline"):
@@ -135,7 +136,11 @@ def _operator_allocation_entry(entry: OperatorAllocation) -> OperatorAllocationE
 def _schedule_entry(schedule: CommunicationSchedule | None) -> ScheduleEntry | None:
     if schedule is None:
         return None
-    return ScheduleEntry(senders=schedule.senders.tolist(), stall_steps=schedule.stall_steps)
+    return ScheduleEntry(
+        senders=schedule.senders.tolist(),
+        stall_steps=schedule.stall_steps,
+        stages=schedule.stages,
+    )
 
 
 def _prediction_entry(prediction: Prediction | None) -> PredictionEntry | None:
@@ -263,7 +268,8 @@ def _schedule(entry: ScheduleEntry | None) -> CommunicationSchedule | None:
         return None
     if len({len(row) for row in entry.senders}) > 1:
         raise SlotwiseError("the rows of its schedule are not equally long")
-    return CommunicationSchedule(np.array(entry.senders, dtype=np.int64), entry.stall_steps)
+    senders = np.array(entry.senders, dtype=np.int64)
+    return CommunicationSchedule(senders, entry.stall_steps, entry.stages)
 
 
 def _prediction(entry: PredictionEntry | None) -> Prediction | None:

@@ -1,0 +1,66 @@
+# Everything happens in .venv, which `make setup` makes and keeps up to date.
+
+SHELL := bash
+.DEFAULT_GOAL := help
+.PHONY: help setup jdk test lint demo bench clean
+
+BIN := .venv/bin
+READY := .venv/.ready
+PYTHONS := python3.11 python3.12 python3.13 python3
+IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## */\1|/' \
+	  | while IFS='|' read -r name what; do printf '  make %-7s %s\n' "$$name" "$$what"; done
+
+setup: jdk $(READY)  ## make .venv with the pinned packages; a JDK from apt if there is no javac
+
+$(READY): requirements.txt pyproject.toml
+	@set -e; \
+	if [ ! -x $(BIN)/python ]; then \
+	  for name in $(PYTHONS); do \
+	    if "$$name" -c '$(IS_NEW_ENOUGH)' 2>/dev/null; then python=$$name; break; fi; \
+	  done; \
+	  if [ -z "$${python:-}" ]; then \
+	    echo 'make: no Python 3.11 or newer found (tried $(PYTHONS)): install one' >&2; exit 1; \
+	  fi; \
+	  echo "making .venv with $$("$$python" --version)"; \
+	  "$$python" -m venv .venv; \
+	fi; \
+	echo 'installing the pinned packages'; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --no-deps --no-build-isolation --editable .; \
+	touch $@
+
+jdk:
+	@set -e; \
+	if command -v javac >/dev/null || [ -x "$${JAVA_HOME:-/nowhere}/bin/javac" ]; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null; then \
+	  echo 'make: no javac and no apt-get to get it with: install a JDK, 17 or newer' >&2; exit 1; \
+	fi; \
+	if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
+	echo 'installing a JDK'; \
+	$${sudo:-} apt-get update -qq; \
+	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openjdk-17-jdk-headless
+
+test: setup lint  ## style, types, and all tests (quick ones first)
+	$(BIN)/python -m pytest --doctest-modules src
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+demo: setup  ## plan and compare the bundled examples
+	@$(BIN)/python examples/demo.py
+
+bench: setup  ## how long planning takes, and how good the plans are
+	@set -e; for file in benchmarks/[a-z]*.py; do \
+	  name=$$(basename "$$file" .py); echo "== $$name"; $(BIN)/python -m "benchmarks.$$name"; \
+	done
+
+clean:  ## remove .venv and all that tools leave behind
+	rm -rf .venv .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

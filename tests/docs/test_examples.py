@@ -1,0 +1,89 @@
+"""Every example in the README and in docs/ does what the text says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.runner import WrongExample, blocks, execute
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(ROOT)))
+def test_examples_are_true(document: Path) -> None:
+    execute(document)
+
+
+def document(folder: Path, *lines: str) -> Path:
+    file = folder / "page.md"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+class TestRunner:
+    def test_python_blocks_share_names_and_console_blocks_a_folder(self, tmp_path: Path) -> None:
+        page = document(
+            tmp_path,
+            "```python",
+            "import slotwise",
+            "plan = slotwise.plan('linear', rate=100, allocator='mba', placer='sam')",
+            "```",
+            "- in a list:",
+            "  ```python",
+            "  >>> plan.slots",
+            "  7",
+            "  ```",
+            "```yaml",
+            "not: looked at",
+            "```",
+            "```yaml file=empty.yaml",
+            "```",
+            "```console",
+            "$ pip install slotwise",
+            "not looked at either",
+            "$ slotwise init mine.yaml",
+            "wrote mine.yaml: ...",
+            "$ slotwise plan mine.yaml  # a comment",
+            "page-views at 5,000 tuples/s, ...",
+            "$ slotwise plan mine.yaml",
+            "$ slotwise plan empty.yaml",
+            "slotwise: empty.yaml:1:1: the spec is empty...",
+            "$ echo $?",
+            "1",
+            "```",
+        )
+        assert execute(page) == 4
+        assert (tmp_path / "mine.yaml").exists()
+
+    @pytest.mark.parametrize(
+        "lines",
+        [
+            ("```python", ">>> 1 + 1", "3", "```"),
+            ("```console", "$ slotwise --version", "9.9.9", "```"),
+            ("```console", "$ slotwise plan nosuch", "```"),
+            ("```console", "$ slotwise plan nosuch", "...", "$ echo $?", "0", "```"),
+        ],
+    )
+    def test_a_wrong_example_fails_with_its_place(
+        self, tmp_path: Path, lines: tuple[str, ...]
+    ) -> None:
+        with pytest.raises(WrongExample, match=r"page\.md:4"):
+            execute(document(tmp_path, "# A page", "", *lines))
+
+    def test_an_error_in_python_is_not_swallowed(self, tmp_path: Path) -> None:
+        with pytest.raises(ZeroDivisionError):
+            execute(document(tmp_path, "```python", "1 / 0", "```"))
+
+    def test_blocks_know_their_line(self) -> None:
+        (block,) = blocks("x.md", "a\n```console\n$ slotwise\n```\n")
+        assert (block.place, block.language, block.text) == ("x.md:3", "console", "$ slotwise\n")

@@ -1,0 +1,111 @@
+"""Who may import whom (docs/design), read off the source; and what stays out until it is needed."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import slotwise
+
+ROOT = Path(slotwise.__file__).parent
+FAMILIES = ("allocators", "provisioners", "placers", "predictors")
+HEAVY = ("numba", "numpy", "ortools", "pydantic", "pymetis", "ruamel", "scipy", "pyspark")
+
+
+def imports(file: Path) -> Iterator[str]:
+    """Every module that `file` imports, anywhere in it, by its full name."""
+    package = ["slotwise", *file.relative_to(ROOT).parent.parts]
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            # `from slotwise import rates` imports slotwise.rates.
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def part_of(module: str) -> str | None:
+    """The folder or file of slotwise that a module belongs to."""
+    names = module.split(".")
+    return names[1] if names[0] == "slotwise" and len(names) > 1 else None
+
+
+def files_of(part: str) -> list[Path]:
+    return sorted((ROOT / part).rglob("*.py"))
+
+
+def imported_parts(part: str) -> dict[str, set[str]]:
+    """Per file of `part`, the other parts of slotwise that it imports."""
+    return {
+        file.name: {found for name in imports(file) if (found := part_of(name))} - {part}
+        for file in files_of(part)
+    }
+
+
+def test_the_model_knows_nobody() -> None:
+    assert set().union(*imported_parts("model").values()) == set()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_knows_the_model_rates_and_queueing(family: str) -> None:
+    allowed = {"model", "rates", "queueing"}
+    wrong = {file: parts - allowed for file, parts in imported_parts(family).items()}
+    assert {file: parts for file, parts in wrong.items() if parts} == {}
+
+
+@pytest.mark.parametrize("module", ["rates", "queueing"])
+def test_rates_and_queueing_know_the_model_only(module: str) -> None:
+    found = {part for name in imports(ROOT / f"{module}.py") if (part := part_of(name))}
+    assert found <= {"model"}
+
+
+def test_only_spark_and_profilers_import_pyspark() -> None:
+    importers = {
+        file.relative_to(ROOT).parts[0]
+        for file in ROOT.rglob("*.py")
+        if any(name.split(".")[0] == "pyspark" for name in imports(file))
+    }
+    assert importers <= {"spark", "profilers"}
+
+
+def test_nobody_below_the_command_line_prints_tables() -> None:
+    importers = {
+        file.relative_to(ROOT).parts[0]
+        for file in ROOT.rglob("*.py")
+        if any(name.split(".")[0] in ("rich", "cyclopts") for name in imports(file))
+    }
+    assert importers <= {"cli", "report"}
+
+
+def test_every_form_of_import_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    file = tmp_path / "placers" / "new.py"
+    file.parent.mkdir()
+    file.write_text(
+        "import slotwise.a\nfrom slotwise import b\nfrom slotwise.c import x\n"
+        "from . import d\nfrom .. import e\nfrom ..f import y\n"
+        "def later():\n    import slotwise.g as other\n"
+    )
+    parts = {part_of(name) for name in imports(file)}
+    assert parts == {"a", "b", "c", "placers", "e", "f", "g"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import slotwise",
+        "import slotwise.cli",
+        "from slotwise.cli import run; assert run(['--help']) == 0",
+        "from slotwise.cli import run; assert run(['plan', '--help']) == 0",
+    ],
+)
+def test_heavy_packages_stay_out(code: str) -> None:
+    tail = f"; import sys; print('loaded', *(name for name in {HEAVY} if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code + tail], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1:] == ["loaded"], done.stdout + done.stderr
