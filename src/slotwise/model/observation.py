@@ -62,7 +62,7 @@ class TimeSeries:
     input_rate: tuple[float, ...]
     """Tuples/s that arrived from outside in the window."""
     latency_ms: tuple[float | None, ...]
-    """As Observation.latency_ms, of the inputs that arrived in the window; None: there were none."""
+    """As Observation.latency_ms, of the inputs that arrived in the window; None: none did."""
     sink_latency_ms: tuple[float | None, ...]
     """As Observation.sink_latency_ms, of the inputs that arrived in the window."""
     throughput: dict[str, tuple[float, ...]]
