@@ -130,14 +130,22 @@ def ours(given: Plan, tuples: int, kernel: str, shared: bool = False) -> int:
 
 
 def simpy_visits(tuples: int) -> int:
+    """The tandem in SimPy, told to note what the least of our figures needs: each tuple's wait at
+    each operator and its latency. (Ours also keep quantiles, queues over time and traffic.)
+    """
     drawn, environment = random.Random(1), simpy.Environment()
+    waits_s, latencies_s = [0.0] * STAGES, []
     stages = [simpy.Resource(environment, SERVERS) for _ in range(STAGES)]
 
     def one() -> Iterator[simpy.Event]:
-        for servers in stages:
+        began = environment.now
+        for stage, servers in enumerate(stages):
+            asked = environment.now
             with servers.request() as place:
                 yield place
+                waits_s[stage] += environment.now - asked
                 yield environment.timeout(drawn.expovariate(1.0))
+        latencies_s.append(environment.now - began)
 
     def source() -> Iterator[simpy.Event]:
         for _ in range(tuples):
