@@ -14,7 +14,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import SparkSession
 
-from slotwise.model import Grouping, Logic, Placement, Plan, Topology, Traffic
+from slotwise.model import Grouping, Logic, Placement, Plan, ServiceRate, Topology, Traffic
 from slotwise.placers.round_robin import RoundRobin
 from slotwise.placers.sam import Sam
 from slotwise.spark.launch import Run
@@ -189,3 +189,29 @@ def test_an_overloaded_operator_shows(spark: SparkSession, tmp_path: Path) -> No
     assert load.utilisation > 0.9
     assert load.capacity == pytest.approx(250, rel=0.15)
     assert any("'a' is busy" in remark for remark in seen.remarks)
+
+
+def test_operators_without_logic_take_their_own_time_only(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    of = topology("s>a", "s>b", "a>k", "b>k")
+    made = plan(of, on=MODEL, rate=50)
+    rates = {"a": ServiceRate(200.0), "b": ServiceRate(500.0)}
+    profiles = replace(
+        made.pipeline.profiles, by_operator={**made.pipeline.profiles.by_operator, **rates}
+    )
+    made = replace(made, pipeline=replace(made.pipeline, profiles=profiles))
+    with running(spark, made, tmp_path, work="wait") as run:
+        run.await_tuples(100)
+        run.tick()
+
+        def enough() -> bool:
+            run.tick()
+            return len(run.snapshots) >= 3
+
+        wait_until(enough, query=run.query)
+        seen = run.observation()
+    assert seen is not None
+    service = {load.operator: load.service_ms for load in seen.operators}
+    assert service["a"] == pytest.approx(5, rel=0.3)
+    assert service["b"] == pytest.approx(2, rel=0.3)

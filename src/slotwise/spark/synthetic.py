@@ -35,13 +35,18 @@ def _times(row: ThreadRow, work: Work) -> tuple[int, int]:
 
 
 def work_sql(times: tuple[tuple[int, int], ...], record: str) -> str:
-    """`record`, once the work for it is done; each thread knows its own times."""
+    """`record`, once the work for it is done; each thread knows its own times.
+
+    NULL is another operator's tuple: no work.
+    """
     done = [
         f"{function}({_of_thread([time[part] for time in times])}) >= 0"
         for part, function in ((0, "burn_us"), (1, "wait_us"))
         if any(time[part] for time in times)
     ]
-    return f"IF({' AND '.join(done)}, {record}, NULL)" if done else record
+    if not done:
+        return record
+    return f"CASE WHEN {record} IS NOT NULL THEN IF({' AND '.join(done)}, {record}, NULL) END"
 
 
 def _of_thread(values: list[int]) -> str:
