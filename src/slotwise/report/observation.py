@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from slotwise.model import Observation, OperatorLoad, Plan
+from slotwise.model import Observation, OperatorLoad, Plan, Prediction
 from slotwise.report.figures import counted, figure, percent, rate
 from slotwise.report.tables import table
 
@@ -51,6 +51,8 @@ def _rows(predicted: Observation, seen: Observation) -> Iterator[tuple[str, str,
     yield "Bottleneck", predicted.bottleneck or "–", seen.bottleneck or "–"
     margin = f" ± {figure(seen.latency_margin_ms)}" if seen.latency_margin_ms else ""
     yield "Latency ms", figure(predicted.latency_ms, "∞"), figure(seen.latency_ms) + margin
+    if isinstance(predicted, Prediction):
+        yield "  with a queue per thread", figure(predicted.thread_queues_ms, "∞"), ""
     yield "  of it network", figure(predicted.network_ms), figure(seen.network_ms)
     if seen.sink_latency_ms is not None:
         yield "At sinks, mean ms", "–", figure(seen.sink_latency_ms)
