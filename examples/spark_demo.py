@@ -20,7 +20,7 @@ from slotwise.spark.session import Timeline, launched
 from slotwise.spark.supervise import supervise
 
 SPEC = Path(__file__).parent / "diamond.yaml"
-WARM_UP_SECONDS, SECONDS = 15, 25
+WARM_UP_SECONDS, SECONDS = 12, 20
 
 
 def main() -> int:
@@ -33,18 +33,18 @@ def main() -> int:
         flush=True,
     )
     with tempfile.TemporaryDirectory(prefix="slotwise-demo-") as folder:
-        options = Options(Path(folder) / "as-spark-likes", batch_seconds=60, placed=False)
+        options = Options(Path(folder) / "warm-up", batch_seconds=60)
         with launched(found, options, timeline=Timeline(tell=note)) as run:
-            note("as Spark places the threads …")
-            by_spark = measured(run)
+            # Java is slow at first: neither of the two is to pay for that.
+            supervise(run, WARM_UP_SECONDS)
             run.stop()
+            note("as Spark places the threads …")
+            by_spark, _ = measured(
+                run, replace(options, checkpoint=Path(folder) / "1", placed=False)
+            )
             note("as planned …")
-            options = replace(options, checkpoint=Path(folder) / "as-planned", placed=True)
-            planned = start(run.spark, found, options)
-            planned.await_tuples()
-            by_plan = measured(planned)
-            exact = planned.whereabouts().levels == found.layout.slots(plan.placement)
-            planned.stop()
+            by_plan, levels = measured(run, replace(options, checkpoint=Path(folder) / "2"))
+    exact = levels == found.layout.slots(plan.placement)
     assert plan.predicted is not None
     show(
         side_by_side([("predicted", plan.predicted), ("by Spark", by_spark), ("planned", by_plan)])
@@ -56,14 +56,20 @@ def main() -> int:
     return 0
 
 
-def measured(run: Run) -> Observation:
-    supervise(run, WARM_UP_SECONDS)
-    del run.snapshots[:-1]
-    supervise(run, SECONDS)
-    seen = run.observation()
-    if seen is None:
-        raise SlotwiseError("the meters did not report")
-    return seen
+def measured(warm: Run, options: Options) -> tuple[Observation, tuple[tuple[int, ...], ...]]:
+    """(what was seen, the slot of every thread) of the same plan, started anew."""
+    run = start(warm.spark, warm.outline, options)
+    try:
+        run.await_tuples()
+        supervise(run, WARM_UP_SECONDS)
+        del run.snapshots[:-1]
+        supervise(run, SECONDS)
+        seen = run.observation()
+        if seen is None:
+            raise SlotwiseError("the meters did not report")
+        return seen, run.whereabouts().levels
+    finally:
+        run.stop()
 
 
 if __name__ == "__main__":
