@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import pyarrow  # type: ignore[import-untyped]
+import pyarrow
 from pyarrow import compute
 from pyspark import cloudpickle
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
