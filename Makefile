@@ -2,7 +2,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup jdk test lint demo bench clean
+.PHONY: help setup jdk test test-spark lint demo demo-spark bench bench-spark clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -11,8 +11,8 @@ PYTHONS := python3.11 python3.12 python3.13 python3
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## */\1|/' \
-	  | while IFS='|' read -r name what; do printf '  make %-7s %s\n' "$$name" "$$what"; done
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## */\1|/' \
+	  | while IFS='|' read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
 
 setup: jdk $(READY) $(JAR)  ## make .venv with the pinned packages; a JDK from apt if there is no javac
 
@@ -53,19 +53,27 @@ test: setup lint  ## style, types, and all tests (quick ones first)
 	$(BIN)/python -m pytest --doctest-modules src
 	$(BIN)/python -m pytest
 
+test-spark: setup  ## tests on a Spark cluster of this machine: some ten minutes
+	$(BIN)/python -m pytest tests/spark -m cluster
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-demo: setup  ## plan the bundled examples, then run one on a Spark cluster of this machine
+demo: setup  ## plan and compare the bundled examples
 	@$(BIN)/python examples/demo.py
+
+demo-spark: setup  ## run the diamond on a Spark cluster of this machine, placed by Spark and as planned
 	@$(BIN)/python examples/spark_demo.py
 
 bench: setup  ## how long planning takes, and how good the plans are
-	@set -e; for file in benchmarks/[a-z]*.py; do \
-	  name=$$(basename "$$file" .py); echo "== $$name"; $(BIN)/python -m "benchmarks.$$name"; \
+	@set -e; for name in allocators start_up placers simulation quality; do \
+	  echo "== $$name"; $(BIN)/python -m "benchmarks.$$name"; \
 	done
+
+bench-spark: setup  ## latency, throughput and the meters' cost on a Spark cluster of this machine
+	@$(BIN)/python -m benchmarks.spark
 
 clean:  ## remove .venv and all that tools leave behind
 	rm -rf .venv src/slotwise/spark/jars .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

@@ -20,6 +20,8 @@ from slotwise.spark import cgroups, cluster, daemons
 from tests.builders import cluster as model_cluster
 from tests.spark.conftest import wait_until
 
+pytestmark = pytest.mark.cluster
+
 ROOT = Path(__file__).parents[2]
 ONE_SLOT = Cluster((Node("only", 1, 1.0),), slot_memory_gb=1.0)
 

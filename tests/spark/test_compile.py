@@ -18,6 +18,8 @@ from slotwise.spark.outline import outline
 from tests.spark.conftest import MODEL
 from tests.spark.plans import plan, topology
 
+pytestmark = pytest.mark.cluster
+
 
 def compiled(spark: SparkSession, of: Topology, **bound: object) -> Query:
     return compile(spark, outline(plan(of, 2, on=MODEL), bound))  # type: ignore[arg-type]

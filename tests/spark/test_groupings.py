@@ -20,6 +20,8 @@ from tests.spark.conftest import MODEL, wait_until
 from tests.spark.plans import plan, topology
 from tests.spark.running import running, written
 
+pytestmark = pytest.mark.cluster
+
 RECORDS = 6000
 WEIGHTS = (0.5, 0.3, 0.2)
 KINDS = {

@@ -13,6 +13,8 @@ from tests.spark.conftest import wait_until
 from tests.spark.queries import REAL_TIME, running, three_levels
 from tests.spark.test_placement import all_executors
 
+pytestmark = pytest.mark.cluster
+
 RECORDS = 4000
 BURN_SECONDS = 20e-6
 

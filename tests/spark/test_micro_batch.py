@@ -20,6 +20,8 @@ from tests.spark.conftest import MODEL, wait_until
 from tests.spark.plans import plan, topology
 from tests.spark.running import running, written
 
+pytestmark = pytest.mark.cluster
+
 INPUT = pyarrow.schema(
     [("id", pyarrow.int64()), ("ts", pyarrow.int64()), ("value", pyarrow.string())]
 )

@@ -13,6 +13,8 @@ from slotwise.spark import cluster, meters, placing
 from tests.spark.conftest import THREADS_PER_SLOT, wait_until
 from tests.spark.queries import MICRO_BATCH, REAL_TIME, running, three_levels
 
+pytestmark = pytest.mark.cluster
+
 SLOTS = 3
 SHAPE = (1, 4, 2)
 

@@ -27,6 +27,8 @@ from tests.spark.conftest import MODEL, wait_until
 from tests.spark.plans import plan, topology
 from tests.spark.running import running, written
 
+pytestmark = pytest.mark.cluster
+
 RECORDS = 3000
 KEYS = 5
 

@@ -22,6 +22,8 @@ from tests.spark.conftest import MODEL, wait_until
 from tests.spark.plans import plan, topology
 from tests.spark.running import running, written
 
+pytestmark = pytest.mark.cluster
+
 
 def source(records: int) -> Logic:
     return Logic(options=(("records", str(records)),))

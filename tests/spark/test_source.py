@@ -8,6 +8,8 @@ from pyspark.sql import SparkSession
 from tests.spark.conftest import wait_until
 from tests.spark.queries import MICRO_BATCH, REAL_TIME, paced, running
 
+pytestmark = pytest.mark.cluster
+
 RECORDS = 3000
 
 
