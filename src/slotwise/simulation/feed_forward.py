@@ -90,7 +90,6 @@ class State(NamedTuple):
     ready: Table
     """What one operator handles in one chunk, in order: times, and rows of `tuples`."""
     unsorted: Table
-    bucket: Integers
     starts: Integers
 
 
@@ -147,7 +146,6 @@ def _scratch(rows: int) -> dict[str, NDArray[Any]]:
     return {
         "ready": np.zeros(rows, _ENTRY),
         "unsorted": np.zeros(rows, _ENTRY),
-        "bucket": np.zeros(rows, np.int64),
         "starts": np.zeros(rows + 1, np.int64),
     }
 
@@ -203,13 +201,13 @@ def advance_chunks(
 def _advance_operator(world: World, tally: Tally, state: State, operator: int) -> bool:
     """All that reaches the operator in the chunk; False: there is no room for it, try again."""
     own, inbox = world.operators[operator], state.inboxes[operator]
-    emit_until = min(state.times[1], state.times[2])
-    if own.source and not emit(world, state, own, operator, emit_until):
+    if own.source and not emit(world, state, own, operator, min(state.times[1], state.times[2])):
         return False
-    count, buckets = _find_ready(state, inbox, state.times[0], state.times[1])
+    count = inbox.count
+    if not _in_order(state, inbox, state.times[1]):
+        count = _sort(state, inbox, state.times[0], state.times[1])
     if not _room_for_outputs(world, state, own, count):
         return False
-    _sort(state, count, buckets)
     handle(world, tally, state, operator, count)
     _keep_rest(state, inbox, state.times[1])
     return True
@@ -260,25 +258,16 @@ def _room_for_outputs(world: World, state: State, own: Row, count: int) -> bool:
 
 
 @kernel
-def _find_ready(state: State, inbox: Row, since: float, until: float) -> tuple[int, int]:
-    """What arrives from `since` to `until` into `unsorted`, and which bucket it belongs in: there
-    are as many buckets as tuples, evenly over that time. Tells how many tuples and buckets.
-    """
-    buckets = inbox.count
-    latest = min(until, inbox.latest)
-    scale = 0.0 if latest <= since else (buckets - 0.5) / (latest - since)
-    state.starts[: buckets + 1] = 0
-    count = 0
-    for number in range(inbox.first, inbox.first + inbox.count):
-        time = state.tuples[number].time
-        if time < until:
-            bucket = int((time - since) * scale)
-            state.unsorted[count].time = time
-            state.unsorted[count].number = number
-            state.bucket[count] = bucket
-            state.starts[bucket + 1] += 1
-            count += 1
-    return count, buckets
+def _in_order(state: State, inbox: Row, until: float) -> bool:
+    """All into `ready`; False, mostly soon: some come after `until`, or not after those before."""
+    before = -np.inf
+    for i in range(inbox.count):
+        time = state.tuples[inbox.first + i].time
+        if time <= before or time >= until:
+            return False
+        state.ready[i].time = before = time
+        state.ready[i].number = inbox.first + i
+    return True
 
 
 @kernel
@@ -298,25 +287,38 @@ def _keep_rest(state: State, inbox: Row, until: float) -> None:
 
 
 @kernel
-def _sort(state: State, count: int, buckets: int) -> None:
-    """From `unsorted` to `ready`, by (time, order): a bucket sort, linear in the mean."""
-    ready, starts = state.ready, state.starts
+def _sort(state: State, inbox: Row, since: float, until: float) -> int:
+    """What arrives from `since` to `until` into `ready`, by (time, order); tells how many. A bucket
+    sort, linear in the mean: there are as many buckets as tuples, evenly over that time.
+    """
+    ready, starts, buckets = state.ready, state.starts, inbox.count
+    latest = min(until, inbox.latest)
+    scale = 0.0 if latest <= since else (buckets - 0.5) / (latest - since)
+    starts[: buckets + 1] = 0
+    for number in range(inbox.first, inbox.first + buckets):
+        time = state.tuples[number].time
+        if time < until:
+            starts[int((time - since) * scale) + 1] += 1
     fullest = 0
     for b in range(buckets):
         fullest = max(fullest, starts[b + 1])
         starts[b + 1] += starts[b]
-    for i in range(count):
-        place = starts[state.bucket[i]]
-        starts[state.bucket[i]] = place + 1
-        ready[place] = state.unsorted[i]
+    count = starts[buckets]
+    for number in range(inbox.first, inbox.first + buckets):
+        time = state.tuples[number].time
+        if time < until:
+            bucket = int((time - since) * scale)
+            place = starts[bucket]
+            starts[bucket] = place + 1
+            ready[place].time, ready[place].number = time, number
     if fullest <= FEW:
         _sort_nearly(state, 0, count)
-        return
     begin = 0
-    for b in range(buckets):
+    for b in range(buckets if fullest > FEW else 0):
         if starts[b] - begin > 1:
             _sort_bucket(state, begin, starts[b])
         begin = starts[b]
+    return int(count)
 
 
 @part
@@ -396,9 +398,7 @@ def handle(world: World, tally: Tally, state: State, operator: int, count: int) 
         server.handled = handled + 1
         root = taken.root
         record_visit(tally, operator, own, thread, handled, root, taken.time, start, end)
-        key = 0
-        if len(state.keys):
-            key = passed_on(world, thread, handled, state.keys[number])
+        key = passed_on(world, thread, handled, state.keys[number]) if len(state.keys) else 0
         for output in range(own.first_output, own.last_output):
             _send(world, tally, state, world.streams[output], thread, handled, root, key, end)
 
