@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 FOLLOWS = "Connection to streaming shuffle"
 """In the message of a task that failed because the one it reads from did."""
+EFFECTS = re.compile(rf"{FOLLOWS}|Killed|cancelled")
+"""Messages of tasks that were ended because another failed, or because their query was stopped."""
 TOLD_SECONDS, POLL_SECONDS, MOST_LEVELS = 3.0, 0.1, 20
 LOST = re.compile(r"ExecutorLostFailure \(executor (\S+) exited[^)]*\) Reason: (.*)")
 
@@ -29,8 +31,8 @@ def why(query: StreamingQuery, spark: SparkSession) -> str:
     text = str(error)
     end = time.monotonic() + TOLD_SECONDS
     while FOLLOWS in text and time.monotonic() < end:
-        others = [told for told in _task_errors(spark, text) if FOLLOWS not in told]
-        text = next((told for told in others if "Killed" not in told), text)
+        told = (each for each in _task_errors(spark, text) if not EFFECTS.search(each))
+        text = next(told, text)
         time.sleep(POLL_SECONDS)
     return reason(text)
 

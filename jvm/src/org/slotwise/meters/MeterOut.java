@@ -50,7 +50,11 @@ public final class MeterOut extends OncePerRecord implements ImplicitCastInputTy
   @Override
   public Object eval(InternalRow row) {
     Object value = child(0).eval(row);
-    ArrayData targets = (ArrayData) child(1).eval(row);
+    Object given = child(1).eval(row);
+    if (given != null && !(given instanceof ArrayData)) {
+      throw new IllegalArgumentException("meter_out takes an array of targets, not " + given);
+    }
+    ArrayData targets = (ArrayData) given;
     if (isDone) {
       TaskMeter.emitted(targets);
     } else {
