@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import slotwise
-from slotwise.model import Cluster, Goals, Node, Refused, SlotwiseError
+from slotwise import planner
+from slotwise.model import Cluster, Goals, Node, Placement, Refusal, Refused, SlotwiseError
 from slotwise.spec.plan_json import plan_to_json
 
 
@@ -138,3 +140,29 @@ def test_two_plans_tell_what_differs() -> None:
     moved = slotwise.plan("linear", 100, placer="round-robin").changes_from(large)
     assert len(moved) == 1
     assert moved[0].endswith("threads moved")
+
+
+@pytest.mark.parametrize("enough", [5, 6, 20, 21, 22, 500, 999])
+def test_the_first_number_of_slots_that_places_is_found(enough: int) -> None:
+    tried = []
+
+    def attempt(slots: int) -> planner._Attempt:
+        tried.append(slots)
+        refusal = Refusal("fake", f"{slots} are too few", resource="cpu", missing=0.1)
+        placement = Placement("fake", (1,), np.array([0]))
+        return planner._Attempt(slots, fixed(1), placement if slots >= enough else refusal)
+
+    placed, refusal = planner._fewest_slots(attempt, 5, 1000)
+    assert placed.slots == enough
+    assert refusal is None if enough == 5 else refusal.explanation == f"{enough - 1} are too few"
+    assert len(tried) < 40
+
+
+def test_a_placer_that_says_how_many_slots_it_lacks_is_believed() -> None:
+    def attempt(slots: int) -> planner._Attempt:
+        lacking = Refusal("fake", "too few", resource="slots", missing=float(90 - slots))
+        placement = Placement("fake", (1,), np.array([0]))
+        return planner._Attempt(slots, fixed(1), placement if slots >= 90 else lacking)
+
+    placed, _ = planner._fewest_slots(attempt, 5, 1000)
+    assert placed.slots == 90

@@ -104,46 +104,63 @@ class _Placing:
 
 
 def _place_on_bought(placing: _Placing, provisioner: Choice) -> _Placed:
-    """Buy, place, and while the placer refuses buy one slot more, or as many as it lacks.
-
-    After PATIENCE refusals the steps double, and the first number that works is then sought
-    between: a large pipeline may need thousands more.
-    """
+    """Buy, place, and buy more while the placer refuses."""
     pipeline, allocation = placing.pipeline, placing.allocation
     buyer = registry.provisioner(provisioner)
 
-    def attempt(slots: int) -> tuple[Cluster, Placement | Refusal]:
+    def attempt(slots: int) -> _Attempt:
         cluster = _answer(
             buyer.provision(allocation, pipeline.catalog, pipeline.slot_memory_gb, slots)
         )
-        return cluster, placing.on(cluster.first(slots))
+        return _Attempt(slots, cluster, placing.on(cluster.first(slots)))
 
     least = placing.least_slots
     # A slot for every thread is enough for any placer that can place at all.
-    most = least + allocation.total_threads
-    slots, refused, refusals, step = least, least - 1, 0, 1
+    placed, refused = _fewest_slots(attempt, least, least + allocation.total_threads)
+    assert isinstance(placed.answer, Placement)
+    extra = placed.slots - least
     reasons = [f"{least} slots: {_slots_reason(placing)}"]
-    cluster, answer = attempt(slots)
-    while isinstance(answer, Refusal):
-        if answer.final or slots == most:
-            raise Refused(answer)
-        reasons[1:] = [answer.reason]
+    if refused is not None:
+        reasons.append(f"{extra} extra slot{'s'[: extra > 1]}, because {refused.reason}")
+    return _Placed(placed.cluster, placed.answer, placed.slots, extra, tuple(reasons))
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """What the placer said to so many slots."""
+
+    slots: int
+    cluster: Cluster
+    answer: Placement | Refusal
+
+
+def _fewest_slots(
+    attempt: Callable[[int], _Attempt], least: int, most: int
+) -> tuple[_Attempt, Refusal | None]:
+    """The first attempt that places, and the refusal before it.
+
+    One slot more each time, or as many as the refusal says are lacking. After PATIENCE refusals
+    the steps double, and the first number that places is then sought between the last two: a
+    large pipeline may need thousands more.
+    """
+    made, refusal = attempt(least), None
+    too_few, refusals, step = least - 1, 0, 1
+    while isinstance(made.answer, Refusal):
+        refusal = made.answer
+        if refusal.final or made.slots == most:
+            raise Refused(refusal)
+        lacking = math.ceil(refusal.missing or 1) if refusal.resource == "slots" else 1
+        too_few = made.slots + max(1, lacking) - 1
         refusals += 1
-        lacking = math.ceil(answer.missing or 1) if answer.resource == "slots" else 1
-        step = max(lacking, step * 2 if refusals > PATIENCE else 1)
-        refused = slots + max(1, lacking) - 1
-        slots = min(most, slots + max(1, step))
-        cluster, answer = attempt(slots)
-    while slots - refused > 1:
-        middle = (slots + refused) // 2
-        smaller, placed = attempt(middle)
-        if isinstance(placed, Refusal):
-            refused, reasons[1:] = middle, [placed.reason]
+        step = 2 * step if refusals > PATIENCE else 1
+        made = attempt(min(most, made.slots + max(step, lacking)))
+    while made.slots - too_few > 1:
+        between = attempt((made.slots + too_few) // 2)
+        if isinstance(between.answer, Refusal):
+            too_few, refusal = between.slots, between.answer
         else:
-            slots, cluster, answer = middle, smaller, placed
-    extra = slots - least
-    reasons[1:] = [f"{extra} extra slot{'s'[: extra > 1]}, because {r}" for r in reasons[1:]]
-    return _Placed(cluster, answer, slots, extra, tuple(reasons))
+            made = between
+    return made, refusal
 
 
 def _place_on_fixed(placing: _Placing, cluster: Cluster) -> _Placed:
