@@ -62,7 +62,7 @@ def measured(warm: Run, options: Options) -> tuple[Observation, tuple[tuple[int,
     try:
         run.await_tuples()
         supervise(run, WARM_UP_SECONDS)
-        del run.snapshots[:-1]
+        run.forget()
         supervise(run, SECONDS)
         seen = run.observation()
         if seen is None:

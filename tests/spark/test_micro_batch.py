@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from slotwise.model import Logic, SlotwiseError
 from slotwise.spark.functions import functions_of
-from slotwise.spark.micro_batch import batched, output_type
+from slotwise.spark.micro_batch import TOOK, TOOK_TYPE, batched, output_type
 from tests.spark.conftest import MODEL, wait_until
 from tests.spark.plans import plan, topology
 from tests.spark.running import running, written
@@ -34,6 +35,13 @@ def shout(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
 
 def twice(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
     return pyarrow.concat_batches([batch, batch])
+
+
+def slow_half(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+    """2 ms for every tuple; those with an odd id go no further."""
+    time.sleep(0.002 * batch.num_rows)
+    even = [id % 2 == 0 for id in batch.column("id").to_pylist()]
+    return batch.filter(pyarrow.array(even, pyarrow.bool_()))
 
 
 def wrong(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
@@ -60,14 +68,16 @@ def test_rows_of_other_operators_pass() -> None:
             ("ts", pyarrow.int64()),
             ("_in1", value),
             ("_out1", value),
+            (TOOK, TOOK_TYPE),
         ]
     )
     rows = [
         {"_operator": n, "_thread": 0, "id": n, "ts": n, "_in1": {"value": "x"} if n == 1 else None}
         for n in range(3)
     ]
-    batch = pyarrow.RecordBatch.from_pylist(rows, schema=schema.remove(5))
+    batch = pyarrow.RecordBatch.from_pylist(rows, schema=schema.remove(6).remove(5))
     found = [row for made in batched(1, shout, schema)(iter([batch])) for row in made.to_pylist()]
+    assert [row[TOOK] and row[TOOK]["records"] for row in found] == [None, None, 1]
     assert [(row["id"], row["_out1"]) for row in found] == [
         (0, None),
         (2, None),
@@ -85,3 +95,22 @@ def test_a_plan_with_python_code_runs_in_its_slots(spark: SparkSession, tmp_path
         assert run.whereabouts().levels == run.outline.layout.slots(made.placement)
     counts = Counter((row["id"], row["value"]) for row in written(tmp_path))
     assert counts == {(i, f"V{i}"): 1 for i in range(500)} | {(i, f"v{i}"): 2 for i in range(500)}
+
+
+def test_python_code_is_metered_where_it_runs(spark: SparkSession, tmp_path: Path) -> None:
+    of = topology("s>a", "a>k", logic={"s": Logic(options=(("records", "400"),))})
+    with running(spark, plan(of, on=MODEL, rate=200), tmp_path, bound={"a": slow_half}) as run:
+        run.tick()
+
+        def all_told() -> bool:
+            run.tick()
+            seen = {t.level: t for t in run.snapshots[-1].threads if t.query == run.query.id}
+            return len(seen) == 3 and seen[2].arrivals == 200
+
+        wait_until(all_told, query=run.query)
+        seen = {t.level: t for t in run.snapshots[-1].threads if t.query == run.query.id}
+        load = run.observation().operators[1]  # type: ignore[union-attr]
+    assert (seen[1].arrivals, seen[1].emitted) == (400, 200)
+    assert seen[1].busy_seconds >= 400 * 0.002
+    assert load.service_ms == pytest.approx(2, rel=0.3)
+    assert load.waiting_ms > 0

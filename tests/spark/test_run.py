@@ -172,6 +172,28 @@ def test_keyed_counts_beside_a_passing_stream(spark: SparkSession, tmp_path: Pat
     assert sorted(row["id"] for row in rows if row["_sink"] == "z") == list(range(700))
 
 
+def test_every_batch_is_observed(spark: SparkSession, tmp_path: Path) -> None:
+    made = plan(with_records(SHAPES["linear"], 2000), 2, on=MODEL, rate=500)
+    with running(spark, made, tmp_path, batch_seconds=2.0) as run:
+
+        def arrived() -> int:
+            """Tuples that the batches observed so far have taken in."""
+            run.tick()
+            seconds = {p.batchId: p.batchDuration / 1000 for p in run.query.recentProgress}
+            return round(sum(seen.rate * seconds[b] for b, seen in run.batches.items()))
+
+        wait_until(lambda: arrived() >= 2000, query=run.query)
+        assert arrived() == 2000
+        assert sorted(run.batches) == list(range(len(run.batches)))
+        first = run.batches[min(run.batches)]
+    assert first.origin == "measured"
+    assert {thread.slot for thread in first.threads} == {str(MODEL.slot(s)) for s in range(3)}
+    waits = [load.waiting_ms for load in first.operators]
+    assert all(wait >= 0 for wait in waits)
+    # Every tuple passes every operator once: its waits and services are its way to the sink.
+    assert first.sink_latency_ms == pytest.approx(first.latency_ms, rel=0.1)
+
+
 def test_an_overloaded_operator_shows(spark: SparkSession, tmp_path: Path) -> None:
     of = topology("s>a", "a>k", logic={"a": Logic(expr="IF(wait_us(4000) > 0, value, NULL)")})
     made = plan(of, on=MODEL, rate=1000)
@@ -190,6 +212,7 @@ def test_an_overloaded_operator_shows(spark: SparkSession, tmp_path: Path) -> No
     load = next(load for load in seen.operators if load.operator == "a")
     assert load.utilisation > 0.9
     assert load.capacity == pytest.approx(250, rel=0.15)
+    assert load.waiting_ms == max(other.waiting_ms for other in seen.operators[1:])
     assert any("'a' is busy" in remark for remark in seen.remarks)
 
 

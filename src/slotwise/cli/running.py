@@ -7,7 +7,8 @@ import math
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from slotwise.spark.session import Timeline
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+LINE_SECONDS = 10.0
 KEPT = 0.97
 """A run's rate may fall this much short of the goal: clocks and batches do not meet exactly."""
 
@@ -98,6 +100,7 @@ class Summary:
     in_place: int
     threads: int
     missed: tuple[str, ...]
+    batches: Mapping[int, Observation] = dataclasses.field(default_factory=dict)
 
 
 def _plan(spec: str, file: Path | None, rate: float | None, placer: str | None) -> Plan:
@@ -142,7 +145,7 @@ def _run(
         warm_up = min(warm_up, duration / 2)
         with _live() as each_tick:
             supervise(running, warm_up, each_tick)
-            del running.snapshots[:-1]
+            running.forget()
             supervise(running, duration - warm_up, each_tick)
         return _summary(running, times)
 
@@ -162,6 +165,7 @@ def _summary(running: Run, times: Timeline) -> Summary:
         sum(task.slot == task.planned for task in where.tasks),
         len(where.tasks),
         missed_goals(running.plan.pipeline.goals, running.options.rate, seen),
+        running.batches,
     )
 
 
@@ -185,7 +189,7 @@ def missed_goals(goals: Goals, rate: float | None, seen: Observation) -> tuple[s
 def _live() -> Iterator[Any]:
     """A table that changes each second on a terminal, else a line now and then."""
     if not sys.stderr.isatty():
-        yield _line
+        yield _lines()
         return
     from rich.live import Live
 
@@ -201,10 +205,20 @@ def _live() -> Iterator[Any]:
         yield each_tick
 
 
-def _line(running: Run) -> None:
-    if len(running.snapshots) % 10 == 0 and (seen := running.observation(last_seconds=10)):
-        quantiles = ", ".join(f"p{q * 100:.0f} {ms:,.1f}" for q, ms in seen.latency_quantiles)
-        note(f"{seen.rate:,.0f} tuples/s, ms: {quantiles}, busiest {seen.bottleneck}")
+def _lines() -> Callable[[Run], None]:
+    """One line each ten seconds."""
+    told = time.monotonic()
+
+    def each_tick(running: Run) -> None:
+        nonlocal told
+        if time.monotonic() < told + LINE_SECONDS:
+            return
+        if seen := running.observation(last_seconds=LINE_SECONDS):
+            told = time.monotonic()
+            quantiles = ", ".join(f"p{q * 100:.0f} {ms:,.1f}" for q, ms in seen.latency_quantiles)
+            note(f"{seen.rate:,.0f} tuples/s, ms: {quantiles}, busiest {seen.bottleneck}")
+
+    return each_tick
 
 
 def _tell(plan: Plan, summary: Summary, json: bool) -> int:
@@ -235,6 +249,16 @@ def summary_data(plan: Plan, summary: Summary) -> dict[str, Any]:
         "measured": seen,
         "predicted_rate": predicted.rate if predicted else None,
         "predicted_latency_ms": predicted.latency_ms if predicted else None,
+        "batches": [
+            {
+                "batch": batch,
+                "rate": batch_seen.rate,
+                "latency_ms": batch_seen.latency_ms,
+                "sink_latency_ms": batch_seen.sink_latency_ms,
+                "latency_quantiles": batch_seen.latency_quantiles,
+            }
+            for batch, batch_seen in sorted(summary.batches.items())
+        ],
         "threads_in_place": summary.in_place,
         "threads": summary.threads,
         "start_up_seconds": dict(summary.start_up),

@@ -99,7 +99,9 @@ class _Building:
         flat = []
         for operator in self.layout.levels[level]:
             with self._told(operator):
-                if operator != self.layout.aggregate:
+                if operator == self.layout.aggregate:
+                    frame = self._with_answer(operator, frame)
+                else:
                     frame = self._with_input(operator, frame)
                     frame = self._with_output(operator, frame)
                 if self.topology.operators[operator].logic.flat:
@@ -112,12 +114,18 @@ class _Building:
             frame = self._as_record(operator, frame)
         return frame
 
+    def _with_answer(self, operator: int, frame: DataFrame) -> DataFrame:
+        """An aggregate works inside Spark: its tuples are seen only when it has answered them."""
+        if not self.meters:
+            return frame
+        answered = f"CASE WHEN _operator = {operator} THEN meter_in(_out{operator}, ts) END"
+        return self._add(frame, f"_out{operator}", answered)
+
     def _with_input(self, operator: int, frame: DataFrame) -> DataFrame:
         record = self.records.into(self.topology, operator)
-        function = self.outline.functions.get(operator)
-        # Python workers take many tuples at a time: when one came tells nothing.
-        metered = self.meters and not (function is not None and function.on_batches)
-        taken = f"meter_in({record})" if metered else record
+        # Python workers take many tuples at a time, and meter themselves.
+        metered = self.meters and not self._is_on_batches(operator)
+        taken = f"meter_in({record}, ts)" if metered else record
         return self._add(
             frame, f"_in{operator}", f"CASE WHEN _operator = {operator} THEN {taken} END"
         )
@@ -130,10 +138,7 @@ class _Building:
             times = service_us(self.outline.plan, operator, self.work)
             return self._add(frame, out, work_sql(times, own))
         if function is not None and function.on_batches:
-            from slotwise.spark.micro_batch import with_batches
-
-            self.sql[-1].append(f"{out} = {function.name}(batch)")
-            return with_batches(frame, operator, function)
+            return self._with_batches(operator, function, frame)
         fields = _fields(frame, own)
         bound = frame.withColumns({name: functions.col(f"{own}.`{name}`") for name in fields})
         if function is not None:
@@ -154,6 +159,22 @@ class _Building:
                 "use Spark's own functions, or take engine micro-batch"
             )
         return computed.drop(*fields)
+
+    def _is_on_batches(self, operator: int) -> bool:
+        function = self.outline.functions.get(operator)
+        return function is not None and function.on_batches
+
+    def _with_batches(self, operator: int, function: Function, frame: DataFrame) -> DataFrame:
+        from slotwise.spark.micro_batch import TOOK, with_batches
+
+        out = f"_out{operator}"
+        self.sql[-1].append(f"{out} = {function.name}(batch)")
+        frame = with_batches(frame, operator, function)
+        if self.meters:
+            told = ", ".join(f"{TOOK}.{name}" for name in ("records", "nanos", "age_us"))
+            counted = f"CASE WHEN _operator = {operator} THEN meter_batch({out}, {told}) END"
+            frame = self._add(frame, out, counted)
+        return frame.drop(TOOK)
 
     def _called(self, function: Function, known: list[str]) -> Column:
         for parameter in function.parameters:
@@ -257,7 +278,8 @@ class _Building:
             return frame
         for operator in self.layout.levels[level]:
             out, flat = f"_out{operator}", self.topology.operators[operator].logic.flat
-            meter = "meter_sent" if flat and level in self.flat_levels else "meter_out"
+            is_done = (flat and level in self.flat_levels) or self._is_on_batches(operator)
+            meter = "meter_sent" if is_done else "meter_out"
             counted = f"{meter}({out}, {targets})"
             frame = self._add(frame, out, f"CASE WHEN _operator = {operator} THEN {counted} END")
         return frame

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -29,6 +30,8 @@ LOGGING = "-Dlog4j2.configurationFile=slotwise-log4j2.properties"
 OPTIONS = (
     LOGGING,
     "-Dspark.port.maxRetries=0",
+    # Nobody submits jobs to it, and its port is fixed: a second cluster would not start.
+    "-Dspark.master.rest.enabled=false",
     # They do little and live shortly: a third less CPU time until they are ready.
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
@@ -209,11 +212,13 @@ def _living_workers(page: str) -> int:
 
 
 def _complaint(folder: Path) -> str:
-    """The first line in the logs that is not a mere warning."""
+    """The first exception in the logs, or else the first line that is not a mere warning."""
     for log in sorted(folder.glob("*.log")):
-        for line in log.read_text(errors="replace").splitlines():
-            if line.strip() and not line.startswith("WARNING"):
-                return f"{log.stem}: {line.strip()[:300]}"
+        lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
+        told = [line for line in lines if line and not line.startswith("WARNING")]
+        if told:
+            thrown = (line for line in told if re.match(r"[\w.]+(Exception|Error): ", line))
+            return f"{log.stem}: {next(thrown, told[0])[:300]}"
     return "their logs tell nothing"
 
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from slotwise.spark.meters import task_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-FOLLOWS = "Connection to streaming shuffle"
-"""In the message of a task that failed because the one it reads from did."""
-EFFECTS = re.compile(rf"{FOLLOWS}|Killed|cancelled")
+FOLLOWS = re.compile(
+    "Connection to streaming shuffle|Failed to connect to|ClosedChannelException"
+    "|Connection reset|Broken pipe"
+)
+"""In the message of a task that failed because the one it reads from or writes to did."""
+EFFECTS = re.compile(rf"{FOLLOWS.pattern}|Interrupted|Killed|cancelled")
 """Messages of tasks that were ended because another failed, or because their query was stopped."""
-TOLD_SECONDS, POLL_SECONDS, MOST_LEVELS = 3.0, 0.1, 20
+TOLD_SECONDS, POLL_SECONDS = 3.0, 0.1
+MOST_TASKS = 10_000
 LOST = re.compile(r"ExecutorLostFailure \(executor (\S+) exited[^)]*\) Reason: (.*)")
 
 
@@ -30,7 +36,7 @@ def why(query: StreamingQuery, spark: SparkSession) -> str:
         return "it was stopped"
     text = str(error)
     end = time.monotonic() + TOLD_SECONDS
-    while FOLLOWS in text and time.monotonic() < end:
+    while FOLLOWS.search(text) and time.monotonic() < end:
         told = (each for each in _task_errors(spark, text) if not EFFECTS.search(each))
         text = next(told, text)
         time.sleep(POLL_SECONDS)
@@ -38,17 +44,31 @@ def why(query: StreamingQuery, spark: SparkSession) -> str:
 
 
 def _task_errors(spark: SparkSession, text: str) -> Iterator[str]:
-    """The messages of all failed tasks in the stages around the one that `text` names."""
+    """The messages of all failed tasks in the job of the stage that `text` names.
+
+    Spark tells of a task only that it was killed, if that happens while it is failing; so the
+    meters are asked first.
+    """
     found = re.search(r"in stage (\d+)\.", text)
     if found is None:
         return
     store = spark.sparkContext._jsc.sc().statusStore()
-    for stage in range(max(0, int(found[1]) - MOST_LEVELS), int(found[1]) + MOST_LEVELS):
-        tasks = store.taskList(stage, 0, 10_000).iterator()
-        while tasks.hasNext():
-            message = tasks.next().errorMessage()
-            if message.isDefined():
-                yield str(message.get())
+    for job in _each(store.jobsList(None)):
+        stages = [int(stage) for stage in _each(job.stageIds())]
+        if int(found[1]) not in stages:
+            continue
+        yield from (message for stage, message in task_errors(spark) if stage in stages)
+        for stage in stages:
+            for task in _each(store.taskList(stage, 0, MOST_TASKS)):
+                if task.errorMessage().isDefined():
+                    yield str(task.errorMessage().get())
+
+
+def _each(sequence: Any) -> Iterator[Any]:
+    """The elements of a Scala sequence."""
+    iterator = sequence.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
 
 
 def reason(text: str) -> str:

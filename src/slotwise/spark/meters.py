@@ -2,7 +2,11 @@
 
 SQL functions that count, in any query of a session made by `cluster.session`:
 
-- `meter_in(x)` is x, of any type, and counts one arrival at the thread that evaluates it.
+- `meter_in(x)` is x, of any type, and counts one arrival at the thread that evaluates it;
+  `meter_in(x, ts)` also how long ago ts was, µs since the epoch.
+- `meter_batch(x, records, nanos, age_us)` is x and counts so many arrivals, that busy time, and
+  that age of all of them together: for operators that are timed elsewhere. Nothing if `records` is
+  null.
 - `meter_out(x, targets)` is x and counts what the record emits: `targets` is an array of the
   partitions of the next level it is sent to (array<int>; empty or null: nothing is emitted;
   negative: to nobody in the query). The time since `meter_in` in the same thread is added to its
@@ -49,6 +53,8 @@ class ThreadMeter:
     """Time between meter_in and meter_out, waits inside the operator included."""
     cpu_seconds: float
     """CPU time of the task's thread, shuffle reading and writing included."""
+    age_seconds: float
+    """How long ago arriving tuples were due at the source, all of them together."""
     failures: int
     """Records on which `attempt` failed."""
     executor: str
@@ -79,6 +85,8 @@ class ExecutorMeter:
     host: str
     slot: int
     """-1 if it stands for none."""
+    time: float
+    """Seconds since the epoch, of its report."""
     pid: int
     cpu: float
     """Cores in use over the last second."""
@@ -99,6 +107,9 @@ class MeterSnapshot:
     executors: tuple[ExecutorMeter, ...]
 
 
+NOTHING = MeterSnapshot(0.0, (), (), ())
+
+
 def bucket_ms(bucket: int) -> float:
     """The middle of a bucket of latencies, ms: within 0.8 % of all that is in it.
 
@@ -113,11 +124,30 @@ def bucket_ms(bucket: int) -> float:
 
 def snapshot(spark: SparkSession) -> MeterSnapshot:
     """The meters now. Empty when the session was made with `meters=False`."""
+    board = _board(spark)
+    return NOTHING if board is None else _snapshot(board.snapshot())
+
+
+def batch_snapshot(spark: SparkSession, query: str, batch: int) -> MeterSnapshot:
+    """As `snapshot`, of what the tasks of one of the query's last batches have counted."""
+    board = _board(spark)
+    return NOTHING if board is None else _snapshot(board.batch(query, batch))
+
+
+def task_errors(spark: SparkSession) -> Iterator[tuple[int, str]]:
+    """(stage, message) of tasks of streaming queries that failed, oldest first."""
+    board = _board(spark)
+    for error in [] if board is None else json.loads(board.errors()):
+        yield error["stage"], error["message"]
+
+
+def _board(spark: SparkSession) -> Any:
     assert spark.sparkContext._jvm is not None
-    board = spark.sparkContext._jvm.org.slotwise.meters.MeterBoard.current()
-    if board is None:
-        return MeterSnapshot(0.0, (), (), ())
-    told = json.loads(board.snapshot())
+    return spark.sparkContext._jvm.org.slotwise.meters.MeterBoard.current()
+
+
+def _snapshot(text: str) -> MeterSnapshot:
+    told = json.loads(text)
     return MeterSnapshot(
         max((process["atMillis"] / 1e3 for process in told["processes"]), default=0.0),
         tuple(map(_thread, told["threads"])),
@@ -135,6 +165,7 @@ def _thread(told: dict[str, Any]) -> ThreadMeter:
         told["emitted"],
         told["busyNanos"] / 1e9,
         told["cpuNanos"] / 1e9,
+        told["ageMicros"] / 1e6,
         told["failures"],
         told["executor"],
         tuple(told["latencies"]),
@@ -154,6 +185,7 @@ def _executor(told: dict[str, Any]) -> ExecutorMeter:
         told["executor"],
         told["host"],
         told["slot"],
+        told["atMillis"] / 1e3,
         told["pid"],
         told["cores"],
         told["cpuNanos"] / 1e9,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TaskPlace:
-    """One thread of a query, as launched in the last batch that began.
+    """One thread of a query, as launched in the last batch that has all its threads.
 
     `slot` is -1 for an executor that stands for no slot; `planned` is -1 where no placement holds.
     """

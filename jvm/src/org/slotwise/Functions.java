@@ -12,6 +12,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.slotwise.meters.Attempt;
 import org.slotwise.meters.Latency;
+import org.slotwise.meters.MeterBatch;
 import org.slotwise.meters.MeterIn;
 import org.slotwise.meters.MeterOut;
 import org.slotwise.work.Work;
@@ -25,7 +26,8 @@ import scala.runtime.BoxedUnit;
 /**
  * The SQL functions of Slotwise, registered in a session by {@code spark.sql.extensions}: {@code
  * burn_us}, {@code wait_us}, {@code hold_mb}, {@code call_url} ({@link Work}); {@code meter_in},
- * {@code meter_out}, {@code meter_sent}, {@code meter_latency}, {@code attempt}.
+ * {@code meter_batch}, {@code meter_out}, {@code meter_sent}, {@code meter_latency}, {@code
+ * attempt}.
  */
 public final class Functions implements Function1<SparkSessionExtensions, BoxedUnit> {
 
@@ -40,7 +42,8 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
     add(extensions, "wait_us", 1, 1, given -> work("waitMicros", DataTypes.LongType, given));
     add(extensions, "hold_mb", 1, 1, given -> work("holdMegabytes", DataTypes.LongType, given));
     add(extensions, "call_url", 2, 2, given -> work("callUrl", DataTypes.StringType, given));
-    add(extensions, "meter_in", 1, 1, given -> new MeterIn(given.get(0)));
+    add(extensions, "meter_in", 1, 2, MeterIn::new);
+    add(extensions, "meter_batch", 4, 4, MeterBatch::new);
     add(extensions, "meter_out", 1, 2, Functions::meterOut);
     add(extensions, "meter_sent", 2, 2, given -> MeterOut.sent(given.get(0), given.get(1)));
     add(extensions, "meter_latency", 1, 1, given -> new Latency(given.get(0)));

@@ -2,8 +2,11 @@ package org.slotwise.meters;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -12,13 +15,16 @@ import org.slotwise.placement.PlacedScheduler;
 import org.slotwise.placement.QueryStage;
 
 /**
- * The driver's sums of all reports, per query, level and partition.
+ * The driver's sums of all reports, per query, level and partition: over all batches, and for the
+ * last {@value #KEPT_BATCHES} of them each.
  *
  * <p>Sums go on over batches and restarts of a query. An executor that dies takes what it counted
  * since its last report with it: a second at most.
  */
 public final class MeterBoard {
   private static final ObjectMapper JSON = new ObjectMapper();
+  private static final int KEPT_BATCHES = 64;
+  private static final int KEPT_ERRORS = 1000;
   private static volatile MeterBoard current;
 
   /** One thread's sums since its query began. */
@@ -30,10 +36,28 @@ public final class MeterBoard {
     public long emitted;
     public long busyNanos;
     public long cpuNanos;
+    public long ageMicros;
     public long failures;
     public long[] sampled = new long[0];
     public long[] latencies = new long[0];
     public String executor;
+    private int stage;
+
+    private void add(Report task, QueryStage stage, String ranAt) {
+      this.stage = task.stage();
+      query = task.query();
+      level = stage.level();
+      partition = task.partition();
+      arrivals += task.arrivals();
+      emitted += task.emitted();
+      busyNanos += task.busyNanos();
+      cpuNanos += task.cpuNanos();
+      ageMicros += task.ageMicros();
+      failures += task.failures();
+      executor = ranAt;
+      sampled = sum(sampled, task.sampled());
+      latencies = sum(latencies, task.latencies());
+    }
   }
 
   /** One executor's last report, and the cores it used since the one before. */
@@ -48,12 +72,17 @@ public final class MeterBoard {
       long memoryBytes,
       long heapBytes) {}
 
+  /** Why a task failed. */
+  public record TaskError(int stage, int partition, String message) {}
+
   /** All sums. */
   public record Snapshot(List<ThreadSum> threads, List<ProcessSum> processes) {}
 
   private final SparkContext context;
   private final Map<String, ThreadSum> threads = new TreeMap<>();
+  private final Map<String, Map<String, ThreadSum>> batches = new LinkedHashMap<>();
   private final Map<String, ProcessSum> processes = new TreeMap<>();
+  private final Deque<TaskError> errors = new ArrayDeque<>();
 
   private MeterBoard(SparkContext context) {
     this.context = context;
@@ -92,6 +121,12 @@ public final class MeterBoard {
             report.memoryBytes(),
             report.heapBytes()));
     for (Report task : report.tasks()) {
+      if (task.error() != null) {
+        errors.addLast(new TaskError(task.stage(), task.partition(), task.error()));
+        if (errors.size() > KEPT_ERRORS) {
+          errors.removeFirst();
+        }
+      }
       QueryStage stage = scheduler().stage(task.stage());
       if (stage != null) {
         add(task, stage, report.executor());
@@ -101,18 +136,29 @@ public final class MeterBoard {
 
   private void add(Report task, QueryStage stage, String executor) {
     String key = String.format("%s %04d %06d", task.query(), stage.level(), task.partition());
-    ThreadSum sum = threads.computeIfAbsent(key, unused -> new ThreadSum());
-    sum.query = task.query();
-    sum.level = stage.level();
-    sum.partition = task.partition();
-    sum.arrivals += task.arrivals();
-    sum.emitted += task.emitted();
-    sum.busyNanos += task.busyNanos();
-    sum.cpuNanos += task.cpuNanos();
-    sum.failures += task.failures();
-    sum.executor = executor;
-    sum.sampled = sum(sum.sampled, task.sampled());
-    sum.latencies = sum(sum.latencies, task.latencies());
+    threads.computeIfAbsent(key, unused -> new ThreadSum()).add(task, stage, executor);
+    addToBatch(key, task, stage, executor);
+  }
+
+  /** A batch that is repeated after a failure counts anew: its stages have higher numbers. */
+  private void addToBatch(String key, Report task, QueryStage stage, String executor) {
+    Map<String, ThreadSum> sums =
+        batches.computeIfAbsent(batchKey(task.query(), stage.batch()), unused -> new TreeMap<>());
+    ThreadSum sum = sums.get(key);
+    if (sum == null || sum.stage < task.stage()) {
+      sum = new ThreadSum();
+      sums.put(key, sum);
+    }
+    if (sum.stage <= task.stage()) {
+      sum.add(task, stage, executor);
+    }
+    if (batches.size() > KEPT_BATCHES) {
+      batches.remove(batches.keySet().iterator().next());
+    }
+  }
+
+  private static String batchKey(String query, long batch) {
+    return query + " " + batch;
   }
 
   private static long[] sum(long[] before, long[] more) {
@@ -124,11 +170,26 @@ public final class MeterBoard {
   }
 
   /** All sums as JSON; executors that are gone are left out. */
-  public synchronized String snapshot() throws JsonProcessingException {
+  public String snapshot() throws JsonProcessingException {
+    return snapshot(threads);
+  }
+
+  /** As {@link #snapshot()}, of what one of the last batches counted. */
+  public synchronized String batch(String query, long batch) throws JsonProcessingException {
+    return snapshot(batches.getOrDefault(batchKey(query, batch), Map.of()));
+  }
+
+  private synchronized String snapshot(Map<String, ThreadSum> sums)
+      throws JsonProcessingException {
     PlacedScheduler scheduler = scheduler();
     processes.keySet().removeIf(executor -> !scheduler.isExecutorAlive(executor));
     return JSON.writeValueAsString(
-        new Snapshot(new ArrayList<>(threads.values()), new ArrayList<>(processes.values())));
+        new Snapshot(new ArrayList<>(sums.values()), new ArrayList<>(processes.values())));
+  }
+
+  /** Why tasks of streaming queries failed, oldest first, as JSON. */
+  public synchronized String errors() throws JsonProcessingException {
+    return JSON.writeValueAsString(errors);
   }
 
   private PlacedScheduler scheduler() {

@@ -3,18 +3,38 @@ package org.slotwise.meters;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.ImplicitCastInputTypes;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
+import org.apache.spark.sql.types.AbstractDataType;
+import org.apache.spark.sql.types.AnyDataType$;
+import org.apache.spark.sql.types.DataTypes;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 
-/** {@code meter_in(x)}: x, and one arrival counted. */
-public final class MeterIn extends OncePerRecord {
-  public MeterIn(Expression value) {
-    super("meter_in", List.of(value));
+/**
+ * {@code meter_in(x)}: x, and one arrival counted. {@code meter_in(x, ts)}: also how long ago ts
+ * (µs since the epoch) was.
+ */
+public final class MeterIn extends OncePerRecord implements ImplicitCastInputTypes {
+  private static final List<AbstractDataType> TYPES =
+      List.of(AnyDataType$.MODULE$, DataTypes.LongType);
+
+  private final boolean hasDue;
+
+  public MeterIn(List<Expression> given) {
+    super("meter_in", given);
+    hasDue = given.size() > 1;
   }
 
   @Override
   Expression with(List<Expression> changed) {
-    return new MeterIn(changed.get(0));
+    return new MeterIn(changed);
+  }
+
+  @Override
+  public Seq<AbstractDataType> inputTypes() {
+    return CollectionConverters.asScala(TYPES.subList(0, hasDue ? 2 : 1)).toSeq();
   }
 
   /** So that a test for null is never folded, and this is evaluated for the test's sake. */
@@ -26,14 +46,27 @@ public final class MeterIn extends OncePerRecord {
   @Override
   public Object eval(InternalRow row) {
     Object value = child(0).eval(row);
-    TaskMeter.arrived();
+    Object due = hasDue ? child(1).eval(row) : null;
+    if (due == null) {
+      TaskMeter.arrived();
+    } else {
+      TaskMeter.arrived((Long) due);
+    }
     return value;
   }
 
   @Override
   public ExprCode doGenCode(CodegenContext context, ExprCode result) {
     ExprCode value = child(0).genCode(context);
+    if (!hasDue) {
+      return new ExprCode(
+          value.code().$plus(code(METER + ".arrived();")), value.isNull(), value.value());
+    }
+    ExprCode due = child(1).genCode(context);
+    String call =
+        String.format(
+            "if (%s) %s.arrived(); else %2$s.arrived(%s);", due.isNull(), METER, due.value());
     return new ExprCode(
-        value.code().$plus(code(METER + ".arrived();")), value.isNull(), value.value());
+        value.code().$plus(due.code()).$plus(code(call)), value.isNull(), value.value());
   }
 }

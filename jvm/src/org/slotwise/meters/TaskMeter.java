@@ -7,6 +7,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.util.TaskFailureListener;
 
 /**
  * The counters of one task of a streaming query.
@@ -17,6 +18,7 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 public final class TaskMeter {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
   private static final ThreadLocal<TaskMeter> CURRENT = new ThreadLocal<>();
+  private static final int MOST_CAUSES = 20;
 
   final String query;
   final int stage;
@@ -28,10 +30,12 @@ public final class TaskMeter {
   private final AtomicLong arrivals = new AtomicLong();
   private final AtomicLong emitted = new AtomicLong();
   private final AtomicLong busyNanos = new AtomicLong();
+  private final AtomicLong ageMicros = new AtomicLong();
   private final AtomicLong failures = new AtomicLong();
   private final Sample sample = new Sample();
   private final Sample latencies = new Sample();
   private volatile long cpuAtEnd = -1;
+  private volatile String error = null;
   private long arrivedAt = -1;
   private Report reported = Report.nothing(this);
 
@@ -51,7 +55,20 @@ public final class TaskMeter {
     }
     TaskMeter made = new TaskMeter(query, task, sampledShare);
     CURRENT.set(made);
+    // Spark tells of a task only that it was killed, if that happens while it is failing.
+    TaskFailureListener listener = (context, thrown) -> made.error = told(thrown);
+    task.addTaskFailureListener(listener);
     return made;
+  }
+
+  /** What was thrown, and by what it was caused, a line each. */
+  static String told(Throwable thrown) {
+    StringBuilder text = new StringBuilder(thrown.toString());
+    Throwable cause = thrown.getCause();
+    for (int depth = 0; cause != null && depth < MOST_CAUSES; depth++, cause = cause.getCause()) {
+      text.append("\nCaused by: ").append(cause);
+    }
+    return text.toString();
   }
 
   /** The task of this thread ended; what it counted is still to be reported. */
@@ -63,7 +80,7 @@ public final class TaskMeter {
     }
   }
 
-  /** A record came to the operator. Called from generated code, as are the next two. */
+  /** A record came to the operator. Called from generated code, as are those that follow. */
   public static void arrived() {
     TaskMeter meter = CURRENT.get();
     if (meter != null) {
@@ -72,10 +89,28 @@ public final class TaskMeter {
     }
   }
 
+  /** As {@link #arrived()}, of a record that was due at {@code dueMicros}. */
+  public static void arrived(long dueMicros) {
+    TaskMeter meter = CURRENT.get();
+    if (meter != null) {
+      add(meter.ageMicros, nowMicros() - dueMicros);
+      arrived();
+    }
+  }
+
+  /** Records of these ages, together, came to the operator, which took so long for all of them. */
+  public static void worked(long records, long nanos, long ageMicros) {
+    TaskMeter meter = CURRENT.get();
+    if (meter != null) {
+      add(meter.arrivals, records);
+      add(meter.busyNanos, nanos);
+      add(meter.ageMicros, ageMicros);
+    }
+  }
+
   /**
    * The operator is done with its record and sends it to {@code targets}, partitions of the next
-   * level. After no {@link #arrived} it counts an arrival, too, of unknown duration: a keyed
-   * aggregate has no place to meter its input.
+   * level.
    */
   public static void emitted(ArrayData targets) {
     TaskMeter meter = CURRENT.get();
@@ -85,8 +120,6 @@ public final class TaskMeter {
     if (meter.arrivedAt >= 0) {
       add(meter.busyNanos, System.nanoTime() - meter.arrivedAt);
       meter.arrivedAt = -1;
-    } else {
-      add(meter.arrivals, 1);
     }
     meter.send(targets);
   }
@@ -103,10 +136,13 @@ public final class TaskMeter {
   public static void arrivedAtEnd(long micros) {
     TaskMeter meter = CURRENT.get();
     if (meter != null) {
-      Instant now = Instant.now();
-      long nowMicros = now.getEpochSecond() * 1_000_000 + now.getNano() / 1000;
-      meter.latencies.count(Latency.bucket(nowMicros - micros));
+      meter.latencies.count(Latency.bucket(nowMicros() - micros));
     }
+  }
+
+  private static long nowMicros() {
+    Instant now = Instant.now();
+    return now.getEpochSecond() * 1_000_000 + now.getNano() / 1000;
   }
 
   private void send(ArrayData targets) {
@@ -143,9 +179,11 @@ public final class TaskMeter {
             emitted.get(),
             busyNanos.get(),
             Math.max(0, cpu - cpuAtStart),
+            ageMicros.get(),
             failures.get(),
             sample.counts(),
             latencies.counts(),
+            isLast ? error : null,
             isLast);
     Report since = now.minus(reported);
     reported = now;

@@ -5,19 +5,23 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What happened to the threads of streaming queries: the stages of their last two batches, where
- * the tasks of the last batch were launched, and what did not go to its slot.
+ * What happened to the threads of streaming queries: their last stages, where the tasks of the last
+ * batch were launched, and what did not go to its slot.
  *
- * <p>Bounded: two batches and {@value #KEPT} fall-backs per query. A query that ends keeps its
- * entry, as queries that restart keep their id.
+ * <p>Bounded: {@value #KEPT_STAGES} stages in all, one batch and {@value #KEPT} fall-backs per query.
+ * A query that ends keeps its entry, as queries that restart keep their id.
  */
 final class Journal {
   static final int KEPT = 1000;
+
+  /** Reports of tasks come up to a second late; micro-batches may be much shorter. */
+  static final int KEPT_STAGES = 10_000;
 
   /** A launched task; {@code slot} and {@code planned} are -1 where there is none. */
   record Launch(
@@ -32,33 +36,39 @@ final class Journal {
   private static final class Query {
     String name = "";
     long batch = Long.MIN_VALUE;
-    final Map<Long, Launch> launches = new TreeMap<>();
+    int levelsToCome;
+    int tasksToCome;
+    Map<Long, Launch> launching = new TreeMap<>();
+    Map<Long, Launch> launches = new TreeMap<>();
     final Deque<Miss> misses = new ArrayDeque<>();
   }
 
   private record Entry(QueryStage stage, int[] planned) {}
 
-  private final Map<Integer, Entry> stages = new HashMap<>();
+  private final Map<Integer, Entry> stages =
+      new LinkedHashMap<>() {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Integer, Entry> eldest) {
+          return size() > KEPT_STAGES;
+        }
+      };
   private final Map<String, Query> queries = new HashMap<>();
 
   /**
-   * A stage is about to run. The first one of a batch closes the batch before it. {@code planned}
-   * is the slot of each of its partitions, null if Spark places them.
+   * A stage of {@code tasks} tasks is about to run. {@code planned} is the slot of each of its
+   * partitions, null if Spark places them.
    */
-  synchronized void begin(int stageId, QueryStage stage, int[] planned) {
+  synchronized void begin(int stageId, QueryStage stage, int tasks, int[] planned) {
     Query query = query(stage);
     if (stage.batch() != query.batch || stage.level() == 0) {
       query.batch = stage.batch();
-      query.launches.clear();
-      stages
-          .values()
-          .removeIf(old -> isOld(old.stage, stage));
+      query.launching = new TreeMap<>();
+      query.levelsToCome = stage.levels();
+      query.tasksToCome = 0;
     }
+    query.levelsToCome--;
+    query.tasksToCome += tasks;
     stages.put(stageId, new Entry(stage, planned));
-  }
-
-  private static boolean isOld(QueryStage old, QueryStage now) {
-    return old.query().equals(now.query()) && old.batch() < now.batch() - 1;
   }
 
   private Query query(QueryStage stage) {
@@ -67,7 +77,7 @@ final class Journal {
     return query;
   }
 
-  /** A stage of the last two batches; null if there is none with this id. */
+  /** One of the last stages; null if there is none with this id. */
   synchronized QueryStage stage(int stageId) {
     Entry entry = stages.get(stageId);
     return entry == null ? null : entry.stage;
@@ -79,9 +89,13 @@ final class Journal {
     if (query.batch == entry.stage.batch()) {
       int level = entry.stage.level();
       int planned = entry.planned == null ? -1 : entry.planned[partition];
-      query.launches.put(
-          ((long) level << 32) | partition,
-          new Launch(query.batch, level, partition, slot, planned, executor, host));
+      Launch launch = new Launch(query.batch, level, partition, slot, planned, executor, host);
+      if (query.launching.put(((long) level << 32) | partition, launch) == null) {
+        query.tasksToCome--;
+      }
+      if (query.levelsToCome == 0 && query.tasksToCome == 0) {
+        query.launches = query.launching;
+      }
     }
   }
 
@@ -93,7 +107,7 @@ final class Journal {
     }
   }
 
-  /** By the query's id or name; empty if it has not run. */
+  /** Of the last batch whose tasks were all launched, by the query's id or name; empty if none. */
   synchronized Pages of(String query) {
     for (Map.Entry<String, Query> entry : queries.entrySet()) {
       if (query.equals(entry.getKey()) || query.equals(entry.getValue().name)) {

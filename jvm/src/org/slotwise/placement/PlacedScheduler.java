@@ -76,12 +76,12 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
     return JSON.writeValueAsString(bound);
   }
 
-  /** Where the tasks of a query's last batch went, and all its fall-backs. */
+  /** Where the tasks of a query's last batch went that runs or ran whole, and its fall-backs. */
   public String where(String query) throws JsonProcessingException {
     return JSON.writeValueAsString(journal.of(query));
   }
 
-  /** The streaming stage with this id, if it is of one of the last two batches; else null. */
+  /** The streaming stage with this id, if it is one of the last; else null. */
   public QueryStage stage(int stageId) {
     return journal.stage(stageId);
   }
@@ -98,7 +98,8 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
     if (stage != null) {
       Placement placement = placementOf(stage);
       boolean isPlaced = placement != null && fits(placement, stage, tasks);
-      journal.begin(tasks.stageId(), stage, isPlaced ? placement.level(stage.level()) : null);
+      int[] planned = isPlaced ? placement.level(stage.level()) : null;
+      journal.begin(tasks.stageId(), stage, tasks.tasks().length, planned);
       hasRoom = !isPlaced || pin(tasks, stage, placement);
     }
     super.submitTasks(tasks);

@@ -6,7 +6,7 @@ final class MetersTest {
   private MetersTest() {}
 
   private static Report report(long arrivals, long... sampled) {
-    return new Report("q", 1, 2, arrivals, 0, 0, 0, 0, sampled, new long[0], false);
+    return new Report("q", 1, 2, arrivals, 0, 0, 0, 0, 0, sampled, new long[0], null, false);
   }
 
   static void reportsAreDifferences() {
@@ -24,8 +24,16 @@ final class MetersTest {
     assert java.util.Arrays.stream(counts).sum() == 4;
   }
 
+  static void anErrorIsToldWithItsCauses() {
+    Exception inner = new IllegalStateException("full");
+    String told = TaskMeter.told(new RuntimeException("task failed", inner));
+    assert told.endsWith("task failed\nCaused by: java.lang.IllegalStateException: full") : told;
+  }
+
   static void outsideATaskNothingIsCounted() {
     TaskMeter.arrived();
+    TaskMeter.arrived(1);
+    TaskMeter.worked(1, 1, 1);
     TaskMeter.emitted(null);
     TaskMeter.failed();
     TaskMeter.end();

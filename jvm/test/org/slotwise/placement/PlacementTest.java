@@ -47,17 +47,29 @@ final class PlacementTest {
     assert QueryStage.of(properties, 1, 3).equals(new QueryStage("id-1", "count", 4, 1, 3));
   }
 
-  static void theJournalKeepsTwoBatches() {
+  static void theJournalKeepsTheLastStages() {
+    Journal journal = new Journal();
+    for (int batch = 0; batch < 100 + Journal.KEPT_STAGES / 2; batch++) {
+      for (int level = 0; level < 2; level++) {
+        QueryStage stage = new QueryStage("id", "name", batch, level, 2);
+        journal.begin(2 * batch + level, stage, 1, null);
+      }
+    }
+    assert journal.stage(2 * 99) == null;
+    assert journal.stage(2 * 100) != null;
+  }
+
+  static void theJournalTellsOfTheLastBatchThatIsWhole() {
     Journal journal = new Journal();
     for (int batch = 0; batch < 100; batch++) {
       for (int level = 0; level < 2; level++) {
         int stage = 2 * batch + level;
-        journal.begin(stage, new QueryStage("id", "name", batch, level, 2), new int[] {5, 6});
+        journal.begin(stage, new QueryStage("id", "name", batch, level, 2), 1, new int[] {5, 6});
         journal.launched(stage, 1, 5, "e", "h");
       }
     }
-    assert journal.stage(2 * 97) == null;
-    assert journal.stage(2 * 98) != null;
+    journal.begin(200, new QueryStage("id", "name", 100, 0, 2), 1, new int[] {5, 6});
+    journal.launched(200, 1, 5, "e", "h");
     Journal.Pages pages = journal.of("name");
     assert pages.tasks().size() == 2;
     Journal.Launch last = pages.tasks().stream().reduce((a, b) -> b).get();
