@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 pytest.importorskip("pyspark")
@@ -17,6 +18,8 @@ from pyspark.sql import SparkSession
 from slotwise.model import Grouping, Logic, Placement, Plan, ServiceRate, Topology, Traffic
 from slotwise.placers.round_robin import RoundRobin
 from slotwise.placers.sam import Sam
+from slotwise.spark import meters
+from slotwise.spark.cluster import SparkCluster
 from slotwise.spark.launch import Run
 from tests.spark.conftest import MODEL, wait_until
 from tests.spark.plans import plan, topology
@@ -115,21 +118,42 @@ def test_200_000_ids_through_the_diamond(spark: SparkSession, tmp_path: Path) ->
     assert np.array_equal(np.bincount(found), np.full(200_000, 2))
 
 
-def test_a_new_placement_applies_at_the_next_batch(spark: SparkSession, tmp_path: Path) -> None:
+def held(spark: SparkSession, folder: Path) -> dict[str, int]:
+    """What the executors and this program with its Java hold, and the files of the cluster."""
+    pids = [executor.pid for executor in meters.snapshot(spark).executors]
+    processes = [*psutil.Process().children(), *map(psutil.Process, pids)]
+    return {
+        "executors": len(pids),
+        "threads": sum(process.num_threads() for process in processes),
+        "open files": sum(process.num_fds() for process in processes),
+        "files": sum(1 for _ in folder.rglob("*")),
+    }
+
+
+def test_twenty_new_placements_one_after_the_other(
+    spark: SparkSession, embedded: SparkCluster, tmp_path: Path
+) -> None:
     made = plan(SHAPES["diamond"], {"j": 2}, on=MODEL, rate=500)
-    other = replace(
-        made, placement=replace(made.placement, slots=(made.placement.slots + 1) % MODEL.slots)
-    )
-    with running(spark, made, tmp_path) as run:
+    slots = made.placement.slots
+    assert embedded.folder is not None
+    with running(spark, made, tmp_path, batch_seconds=1.0) as run:
         run.await_tuples()
-        before = run.batch
-        change = run.apply(other)
-        assert run.whereabouts().levels == run.outline.layout.slots(other.placement)
-        assert not change.restarted
-        assert change.batch <= before + 2
-        # Repeated ids would be replays, missing ones losses.
+        for number in range(1, 21):
+            moved = replace(made.placement, slots=(slots + number) % MODEL.slots)
+            before = run.batch
+            change = run.apply(replace(made, placement=moved))
+            assert run.whereabouts().levels == run.outline.layout.slots(moved)
+            assert not change.restarted
+            assert change.batch <= before + 2
+            if number == 5:
+                warm = held(spark, embedded.folder)
+        # Less than one more for each change since: what is kept for a while is no leak.
+        wait_until(
+            lambda: all(n < warm[what] + 15 for what, n in held(spark, embedded.folder).items())
+        )
         run.await_batch()
     ids = Counter(row["id"] for row in written(tmp_path))
+    # Repeated ids would be replays, missing ones losses.
     assert set(ids) == set(range(max(ids) + 1))
     assert set(ids.values()) == {3}
 

@@ -34,7 +34,8 @@ COMMANDS = {
         not a goal), 1 if it is unstable otherwise.""",
     "run": """Run a plan on Spark: every thread in its slot, beside the prediction.
 
-        Without --plan, the spec is planned first. Exits 99 if a goal of the spec was missed.""",
+        Without --plan, the spec is planned first. Ctrl-C ends it early, with its summary. Exits 99
+        if a goal of the spec was missed.""",
     "study": """A paper's evaluation measured again, in simulation.
 
         NAME is model-driven, adaptive, p-deployer, pipeline or drs. Writes JSON, Markdown, PNGs and

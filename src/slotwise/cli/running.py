@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
-from slotwise.cli import DONE, GOAL_MISSED
+from slotwise.cli import DONE, GOAL_MISSED, INTERRUPTED
 from slotwise.cli.output import console, json_text, note, show
 from slotwise.cli.parameters import Json, Rate, Spec
 
@@ -101,6 +102,8 @@ class Summary:
     threads: int
     missed: tuple[str, ...]
     batches: Mapping[int, Observation] = dataclasses.field(default_factory=dict)
+    interrupted: bool = False
+    """By Ctrl-C, before its time."""
 
 
 def _plan(spec: str, file: Path | None, rate: float | None, placer: str | None) -> Plan:
@@ -143,14 +146,33 @@ def _run(
     ) as running:
         note(f"start-up: {times.seconds:.1f} s")
         warm_up = min(warm_up, duration / 2)
-        with _live() as each_tick:
-            supervise(running, warm_up, each_tick)
+        with _live() as each_tick, _ended_by_ctrl_c() as is_over:
+            supervise(running, warm_up, each_tick, is_over=is_over)
             running.forget()
-            supervise(running, duration - warm_up, each_tick)
-        return _summary(running, times)
+            supervise(running, duration - warm_up, each_tick, is_over=is_over)
+            return _summary(running, times, interrupted=is_over())
 
 
-def _summary(running: Run, times: Timeline) -> Summary:
+@contextmanager
+def _ended_by_ctrl_c() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed: the run ends in order, and its summary is told."""
+    pressed = False
+
+    def note_it(*_: object) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+        note("ending the run; press Ctrl-C again to leave at once")
+
+    before = signal.signal(signal.SIGINT, note_it)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _summary(running: Run, times: Timeline, *, interrupted: bool) -> Summary:
     from slotwise.model import SlotwiseError
 
     seen = running.observation()
@@ -166,6 +188,7 @@ def _summary(running: Run, times: Timeline) -> Summary:
         len(where.tasks),
         missed_goals(running.plan.pipeline.goals, running.options.rate, seen),
         running.batches,
+        interrupted,
     )
 
 
@@ -233,6 +256,8 @@ def _tell(plan: Plan, summary: Summary, json: bool) -> int:
         note(sentence)
     for sentence in summary.missed:
         note(f"goal missed: {sentence}")
+    if summary.interrupted:
+        return INTERRUPTED
     return GOAL_MISSED if summary.missed else DONE
 
 

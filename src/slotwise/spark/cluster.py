@@ -202,7 +202,6 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
         "spark.locality.wait.rack": "0s",
         # Real-time mode runs all stages at once; the planner has admitted the query already.
         "spark.scheduler.pipelinedGroup.slotCheck.enabled": "false",
-        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
         "spark.dynamicAllocation.enabled": "false",
         "spark.speculation": "false",
         "spark.sql.adaptive.enabled": "false",

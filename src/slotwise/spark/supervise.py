@@ -19,8 +19,9 @@ def supervise(
     each_tick: Callable[[Run], None] = lambda run: None,
     *,
     tries: int = TRIES,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Let the run go on for so long, reading its meters each second.
+    """Let the run go on for so long, or until `is_over`, reading its meters each second.
 
     A query that fails is started again from its checkpoint, with every thread in its slot's
     executor of that moment. After `tries` failures without a finished batch between them, raises
@@ -28,7 +29,7 @@ def supervise(
     """
     end = time.monotonic() + seconds
     failures, batches = 0, run.batch
-    while (left := end - time.monotonic()) > 0:
+    while (left := end - time.monotonic()) > 0 and not is_over():
         time.sleep(min(TICK_SECONDS, left))
         if run.query.isActive:
             run.tick()
