@@ -2,7 +2,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup jdk test test-spark lint demo demo-spark bench bench-spark clean
+.PHONY: help setup jdk test test-quick lint demo bench bench-spark clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -49,23 +49,20 @@ jdk:
 	$${sudo:-} apt-get update -qq; \
 	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openjdk-17-jdk-headless
 
-test: setup lint  ## style, types, and all tests (quick ones first)
-	$(BIN)/python -m pytest --doctest-modules src
-	$(BIN)/python -m pytest
+test: test-quick  ## style, types, and all tests: quick ones first, then those on a Spark cluster here
+	$(BIN)/python -m pytest -m cluster
 
-test-spark: setup  ## tests on a Spark cluster of this machine: some ten minutes
-	$(BIN)/python -m pytest tests/spark -m cluster
+test-quick: setup lint  ## the same without a cluster
+	$(BIN)/python -m pytest --doctest-modules src
+	$(BIN)/python -m pytest -m 'not cluster'
 
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-demo: setup  ## plan and compare the bundled examples
+demo: setup  ## run the diamond on a Spark cluster of this machine, by Spark and as planned
 	@$(BIN)/python examples/demo.py
-
-demo-spark: setup  ## run the diamond on a Spark cluster of this machine, placed by Spark and as planned
-	@$(BIN)/python examples/spark_demo.py
 
 bench: setup  ## how long planning takes, and how good the plans are
 	@set -e; for name in allocators start_up placers simulation quality; do \

@@ -1,50 +1,80 @@
-"""`make demo`: what Slotwise does, on the bundled examples, as commands you can type yourself."""
+"""`make demo`: the diamond on a Spark cluster of this machine's own, as Spark would place its
+threads and as planned, beside the prediction.
+
+One query runs all the time; its placement changes from batch to batch, without a restart. The two
+take turns, so that neither gains from coming later, when Java has compiled more of its code. The
+last seconds of each batch are measured: the pause between two batches is over by then.
+"""
 
 from __future__ import annotations
 
-import shlex
 import sys
+import tempfile
+import time
+from pathlib import Path
 
-from slotwise.cli import DONE, GOAL_MISSED, run
+import slotwise
+from slotwise.cli.output import note, show
+from slotwise.model import Observation
+from slotwise.report.running import observation_report, side_by_side
+from slotwise.spark.launch import Options, Run
+from slotwise.spark.outline import outline
+from slotwise.spark.session import Timeline, launched
+from slotwise.spark.supervise import supervise
 
-STEPS = (
-    (
-        "Paper 1's linear dataflow at 100 tuples/s, sized from its measured models",
-        "plan linear --rate 100 --allocator mba --placer sam",
-    ),
-    (
-        "The same, as if every thread did what one thread alone does: more slots, a lower rate",
-        "plan linear --rate 100 --allocator lsa --placer r-storm",
-    ),
-    (
-        "All placers side by side, at three rates",
-        "compare diamond --rates 50,100,200 --allocators lsa,mba",
-    ),
-    (
-        "Let Slotwise choose: it tries every placer and says what it found",
-        "plan star --rate 100 --placer auto",
-    ),
-    (
-        "A dataflow with a loop, sized for a latency",
-        "plan loop",
-    ),
-    (
-        "Word count over tweets, against the goals in its spec file",
-        "plan word-count",
-    ),
-)
+SPEC = Path(__file__).parent / "diamond.yaml"
+BATCH_SECONDS, SETTLING_SECONDS, MEASURED_SECONDS = 16.0, 4.0, 9.0
+ROUNDS = 2
 
 
 def main() -> int:
-    for number, (heading, command) in enumerate(STEPS, 1):
-        print(f"\n{'─' * 78}\n{number}. {heading}\n\n$ slotwise {command}\n", flush=True)
-        status = run(shlex.split(command))
-        if status not in (DONE, GOAL_MISSED):
-            return status
-        if status == GOAL_MISSED:
-            print("\n(exit code 99: the plan is there, but misses a goal)")
-    print(f"\n{'─' * 78}\nNow your own: slotwise init, then slotwise plan slotwise.yaml")
-    return DONE
+    began = time.monotonic()
+    plan = slotwise.plan(SPEC)
+    heading = (
+        f"{SPEC.name}: {sum(plan.threads.values())} threads in {plan.slots} slots on "
+        f"{len(plan.cluster.nodes)} nodes, {plan.rate:g} tuples/s, on Spark's real-time mode"
+    )
+    print(f"\n{heading}\n{'─' * len(heading)}", flush=True)
+    assert plan.predicted is not None
+    columns: list[tuple[str, Observation]] = [("predicted", plan.predicted)]
+    timeline = Timeline(tell=note)
+    with tempfile.TemporaryDirectory(prefix="slotwise-demo-") as folder:
+        options = Options(Path(folder) / "checkpoint", batch_seconds=BATCH_SECONDS)
+        with launched(outline(plan), options, timeline=timeline) as run:
+            note(f"start-up: {timeline.seconds:.1f} s; the rest of this batch is to warm up")
+            columns += take_turns(run)
+            where = run.whereabouts()
+    print()
+    show(side_by_side(columns))
+    print("\nThe last batch as planned, planned beside measured:\n")
+    show(observation_report(plan, columns[-1][1]))
+    placed = sum(task.slot == task.planned for task in where.tasks)
+    print(
+        f"\n{placed} of {len(where.tasks)} threads in their slots; {time.monotonic() - began:.0f} s"
+    )
+    return 0
+
+
+def take_turns(run: Run) -> list[tuple[str, Observation]]:
+    """A batch as Spark places the threads, a batch as planned, and again."""
+    found = []
+    for _ in range(ROUNDS):
+        batch = run.leave_to_spark()
+        note(f"batch {batch}: as Spark places the threads …")
+        found.append(("by Spark", measured(run)))
+        change = run.apply(run.plan)
+        note(f"batch {change.batch}: as planned, after a pause of {change.pause_seconds:.1f} s …")
+        found.append(("as planned", measured(run)))
+    return found
+
+
+def measured(run: Run) -> Observation:
+    supervise(run, SETTLING_SECONDS)
+    run.forget()
+    supervise(run, MEASURED_SECONDS)
+    seen = run.observation()
+    assert seen is not None
+    return seen
 
 
 if __name__ == "__main__":

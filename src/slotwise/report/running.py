@@ -47,7 +47,7 @@ def _headline(seen: Observation) -> Text:
     quantiles = ", ".join(f"p{round(100 * q)} {figure(ms)}" for q, ms in seen.latency_quantiles)
     return Text.assemble(
         (f"{figure(seen.rate)} of {figure(seen.input_rate)} tuples/s", "bold"),
-        f", latency {figure(seen.latency_ms)} ms ({quantiles}), "
+        f", latency {figure(seen.latency_ms)} ms, at the end {quantiles}, "
         f"{figure(seen.inter_node_traffic)} tuples/s between nodes",
     )
 
@@ -60,6 +60,8 @@ def _operators(plan: Plan, seen: Observation) -> Table:
         ">Measured/s",
         ">Planned busy",
         ">Busy",
+        ">Planned wait ms",
+        ">Wait ms",
         ">Service ms",
         ">Failed",
     )
@@ -74,6 +76,8 @@ def _operators(plan: Plan, seen: Observation) -> Table:
             figure(load.arrival_rate),
             percent(expected.utilisation) if expected else "–",
             busy,
+            figure(expected.waiting_ms + expected.network_ms) if expected else "–",
+            figure(load.waiting_ms),
             figure(load.service_ms),
             f"{load.lost:,}" if load.lost else "",
         )

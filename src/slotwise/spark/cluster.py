@@ -187,10 +187,9 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
         "spark.app.name": name,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
         "spark.jars": jar,
         "spark.driver.extraClassPath": jar,
-        "spark.driver.extraJavaOptions": daemons.LOGGING,
+        "spark.driver.extraJavaOptions": driver_options(cluster.is_embedded),
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
         "spark.executor.cores": str(cluster.threads_per_slot),
@@ -220,6 +219,11 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
         made |= {"spark.executor.extraClassPath": jar}
         made |= {"spark.executor.extraJavaOptions": daemons.LOGGING}
     return made
+
+
+def driver_options(embedded: bool) -> str:
+    """For the driver's Java; it stays the same from the first session of a program to the last."""
+    return f"{daemons.LOGGING} {daemons.QUICK_START}" if embedded else daemons.LOGGING
 
 
 def _check_gateway() -> None:

@@ -27,14 +27,14 @@ POLL_SECONDS = 0.1
 HEAP_MB = 128
 """Of the master and of a worker each."""
 LOGGING = "-Dlog4j2.configurationFile=slotwise-log4j2.properties"
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For processes that do little and live shortly: a third less CPU time until they are ready."""
 OPTIONS = (
     LOGGING,
+    *QUICK_START.split(),
     "-Dspark.port.maxRetries=0",
     # Nobody submits jobs to it, and its port is fixed: a second cluster would not start.
     "-Dspark.master.rest.enabled=false",
-    # They do little and live shortly: a third less CPU time until they are ready.
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
 )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slotwise.spark import daemons, java
+from slotwise.spark import java
+from slotwise.spark.cluster import driver_options
 from slotwise.spark.compile import compile
 from slotwise.spark.outline import Outline
 
@@ -14,8 +15,9 @@ def explain(outline: Outline) -> str:
     return "\n".join(_lines(outline, checked_sql(outline)))
 
 
-def checked_sql(outline: Outline) -> tuple[tuple[str, ...], ...]:
+def checked_sql(outline: Outline, *, embedded: bool = True) -> tuple[tuple[str, ...], ...]:
     """Per level, the columns computed there; in a session of this process alone if there is none.
+    `embedded`: on what kind of cluster it is to run then.
 
     Raises SlotwiseError, naming the operator, for what Spark does not accept: no cluster has to
     start for that.
@@ -29,10 +31,9 @@ def checked_sql(outline: Outline) -> tuple[tuple[str, ...], ...]:
     settings = {
         "spark.master": "local[1]",
         "spark.ui.enabled": "false",
-        "spark.log.level": "ERROR",
         "spark.jars": jar,
         "spark.driver.extraClassPath": jar,
-        "spark.driver.extraJavaOptions": daemons.LOGGING,
+        "spark.driver.extraJavaOptions": driver_options(embedded),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.extensions": "org.slotwise.Functions",

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.1
 FIRST_TUPLE_SECONDS = 60.0
 """A started query that has not delivered a tuple after this long is told to hang."""
+CATCH_UP_SECONDS = 30.0
+IN_PACE_MS = 500.0
+"""A query that is no later than this keeps pace with its sources."""
 MOST_SNAPSHOTS = 1200
 """Of a longer run every other one is kept, again and again."""
 LATEST_SECONDS = 60
@@ -85,6 +88,7 @@ class Run:
     """The last ones, one per second."""
     batches: dict[int, Observation] = field(default_factory=dict)
     """What was seen in each finished batch; the last thousand."""
+    _read_at: float = 0.0
 
     @property
     def plan(self) -> Plan:
@@ -98,22 +102,13 @@ class Run:
     def watched(self) -> Watched:
         rate = self.plan.rate if self.options.rate is None else self.options.rate
         shares = sum(source.share for source in self.plan.pipeline.topology.sources)
-        return Watched(self._as_placed(), self.outline.layout, str(self.query.id), rate * shares)
-
-    def _as_placed(self) -> Plan:
-        """The plan with every thread where it is seen, as far as all are in some slot."""
-        seen, layout = self.whereabouts().levels, self.outline.layout
-        if tuple(map(len, seen)) != layout.partitions or any(-1 in level for level in seen):
-            return self.plan
-        slots = [
-            seen[layout.level[i]][layout.first_partition[i] + k]
-            for i, threads in enumerate(layout.threads)
-            for k in range(threads)
-        ]
-        return replace(self.plan, placement=replace(self.plan.placement, slots=np.array(slots)))
+        return Watched(self.plan, self.outline.layout, str(self.query.id), rate * shares)
 
     def tick(self) -> None:
         """Read the meters, unless less than about a second was reported since the last time."""
+        if time.time() < self._read_at + 0.5:
+            return
+        self._read_at = time.time()
         snapshot = meters.snapshot(self.spark)
         if self.latest and snapshot.time < self.latest[-1].time + 0.9:
             return
@@ -181,6 +176,17 @@ class Run:
         enough = self.delivered() + more
         self._await(lambda: self.delivered() >= enough, "delivered no tuple", seconds)
 
+    def await_pace(self, seconds: float = CATCH_UP_SECONDS) -> bool:
+        """Until what came due before the query ran is worked off; False if that takes longer."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.query.isActive:
+            seen = self.observation(last_seconds=3)
+            if seen is not None and dict(seen.latency_quantiles)[0.5] < IN_PACE_MS:
+                return True
+            time.sleep(POLL_SECONDS)
+            self.tick()
+        return False
+
     def await_batch(self, seconds: float | None = None) -> int:
         """Until the batch that runs now is done; the number of the next one."""
         before = self.batch
@@ -204,6 +210,7 @@ class Run:
             if time.monotonic() > end:
                 raise SlotwiseError(f"the query of '{self.name}' has {what} for {seconds:g} s")
             time.sleep(POLL_SECONDS)
+            self.tick()
 
     def restart(self) -> None:
         """Start the query again from its checkpoint; threads go where their slots are now."""
@@ -228,6 +235,11 @@ class Run:
         placing.place(self.spark, self.name, new.layout.slots(plan.placement))
         self.outline = new
         return self._awaited_change()
+
+    def leave_to_spark(self) -> int:
+        """Until the next batch, whose threads Spark places as it would without a plan."""
+        placing.unplace(self.spark, self.name)
+        return self.await_batch()
 
     def _needs_restart(self, plan: Plan) -> bool:
         if not np.array_equal(plan.allocation.threads, self.plan.allocation.threads):

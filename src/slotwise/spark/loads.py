@@ -37,7 +37,7 @@ class Loads:
     ) -> None:
         self.watched, self.seconds = watched, seconds
         self.first_thread = watched.plan.allocation.first_thread
-        before, after = _by_thread(watched, first), _by_thread(watched, last)
+        before, after = by_thread(watched, first), by_thread(watched, last)
         self.latencies = latencies_of(after.values())
         earlier = latencies_of(before.values())
         self.latencies[: len(earlier)] -= earlier
@@ -204,7 +204,8 @@ def _number(watched: Watched, level: int, partition: int) -> int:
     return int(watched.plan.allocation.first_thread[operator]) + k
 
 
-def _by_thread(watched: Watched, snapshot: MeterSnapshot) -> dict[int, ThreadMeter]:
+def by_thread(watched: Watched, snapshot: MeterSnapshot) -> dict[int, ThreadMeter]:
+    """The meters of the query's threads, by their number in the plan."""
     return {
         _number(watched, meter.level, meter.partition): meter
         for meter in snapshot.threads

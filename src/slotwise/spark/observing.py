@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from slotwise.model import Observation, Plan, SlotLoad, ThreadLoad, TimeSeries
-from slotwise.spark.loads import Loads, Watched, mean_ms, quantile
+from slotwise.spark.loads import Loads, Watched, by_thread, mean_ms, quantile
 from slotwise.spark.meters import ExecutorMeter, MeterSnapshot
 
 QUANTILES = (0.5, 0.95, 0.99)
@@ -28,6 +29,7 @@ STEEPEST = 1.0
 def observe(watched: Watched, snapshots: Sequence[MeterSnapshot]) -> Observation:
     """What happened between the first and the last of at least two snapshots."""
     first, last = snapshots[0], snapshots[-1]
+    watched = replace(watched, plan=_as_seen(watched, last))
     seconds = max(last.time - first.time, 1e-9)
     loads = Loads(watched, first, last, seconds)
     series = _series(watched, snapshots)
@@ -61,6 +63,16 @@ def observe(watched: Watched, snapshots: Sequence[MeterSnapshot]) -> Observation
         series=series,
         remarks=tuple(_remarks(busiest, growing, held_back, slope, rate, watched)),
     )
+
+
+def _as_seen(watched: Watched, last: MeterSnapshot) -> Plan:
+    """The plan with every thread in the slot where it ran, as far as it is in one."""
+    slots = watched.plan.placement.slots.copy()
+    slot_of = {meter.executor: meter.slot for meter in last.executors}
+    for number, meter in by_thread(watched, last).items():
+        if slot_of.get(meter.executor, -1) >= 0:
+            slots[number] = slot_of[meter.executor]
+    return replace(watched.plan, placement=replace(watched.plan.placement, slots=slots))
 
 
 def _series(watched: Watched, snapshots: Sequence[MeterSnapshot]) -> TimeSeries | None:

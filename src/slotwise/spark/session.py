@@ -17,7 +17,7 @@ from slotwise.spark.outline import Outline
 
 @dataclass
 class Timeline:
-    """Where the time goes until the first tuple."""
+    """Where the time goes until a query keeps pace with its sources."""
 
     tell: Callable[[str], None] = lambda text: None
     steps: list[tuple[str, float]] = field(default_factory=list)
@@ -55,7 +55,7 @@ def launched(
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="slotwise-run-"))
             options = Options(Path(folder) / "checkpoint")
         with times.step("SQL checked"):
-            checked_sql(outline)
+            checked_sql(outline, embedded=master is None)
         with times.step("cluster"):
             on = (
                 stack.enter_context(
@@ -81,4 +81,6 @@ def launched(
             stack.callback(run.stop)
         with times.step("first tuple at the end"):
             run.await_tuples()
+        with times.step("worked off what came due meanwhile"):
+            run.await_pace()
         yield run

@@ -47,8 +47,12 @@ public final class MetersPlugin implements SparkPlugin {
 
     @Override
     public Object receive(Object message) {
+      MeterBoard board = MeterBoard.current();
+      if (board == null) { // the session has ended
+        return null;
+      }
       try {
-        MeterBoard.current().add((ProcessReport) message);
+        board.add((ProcessReport) message);
       } catch (RuntimeException failed) { // Spark tells of it at level INFO only
         LOG.warn("a report of the meters was not understood", failed);
       }
