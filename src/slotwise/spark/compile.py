@@ -244,7 +244,7 @@ class _Building:
     def sent(self, level: int, frame: DataFrame) -> DataFrame:
         """Every tuple in the partition of the next level where it goes."""
         frame = self._add(frame, "_routes", self._routes(level))
-        frame = self._metered(level, frame, "_routes.hop")
+        frame = self._metered(level, frame, "_routes")
         records = [f"{self._carried(level, name)} AS {name}" for name in self._needed(level)]
         frame = frame.selectExpr(
             "id", "ts", *records, "inline(_routes) AS (_operator, _thread, _hop)"

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
 public final class Attempt extends OncePerRecord {
   private static final String BEFORE = "boolean %s = true;\n%s %s = %s;\ntry {\n";
   private static final String AFTER =
-      "\n%s = %s;\n%s = %s;\n} catch (RuntimeException failed) {\n%3$s = true;\n%5$s.failed();\n}";
+      "\n%s = %s;\n%s = %s;\n} catch (RuntimeException failed) {\n%3$s = true;\n";
 
   public Attempt(Expression value) {
     super("attempt", List.of(value));
@@ -32,7 +32,9 @@ public final class Attempt extends OncePerRecord {
     try {
       return child(0).eval(row);
     } catch (RuntimeException failed) {
-      TaskMeter.failed();
+      if (TaskMeter.current() != null) {
+        TaskMeter.current().failed();
+      }
       return null;
     }
   }
@@ -45,8 +47,14 @@ public final class Attempt extends OncePerRecord {
     String before = String.format(BEFORE, result.isNull(), type, result.value(), none);
     String after =
         String.format(
-            AFTER, result.value(), value.value(), result.isNull(), value.isNull(), METER);
+            AFTER, result.value(), value.value(), result.isNull(), value.isNull());
     return new ExprCode(
-        code(before).$plus(value.code()).$plus(code(after)), result.isNull(), result.value());
+        code(before)
+            .$plus(value.code())
+            .$plus(code(after))
+            .$plus(calling(context, "failed()"))
+            .$plus(code("}")),
+        result.isNull(),
+        result.value());
   }
 }

@@ -4,6 +4,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ImplicitCastInputTypes;
+import org.apache.spark.sql.catalyst.expressions.codegen.Block;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
 import org.apache.spark.sql.types.AbstractDataType;
@@ -46,8 +47,9 @@ public final class Latency extends OncePerRecord implements ImplicitCastInputTyp
   @Override
   public Object eval(InternalRow row) {
     Object due = child(0).eval(row);
-    if (due != null) {
-      TaskMeter.arrivedAtEnd((Long) due);
+    TaskMeter meter = TaskMeter.current();
+    if (due != null && meter != null) {
+      meter.arrivedAtEnd((Long) due);
     }
     return due;
   }
@@ -55,8 +57,7 @@ public final class Latency extends OncePerRecord implements ImplicitCastInputTyp
   @Override
   public ExprCode doGenCode(CodegenContext context, ExprCode result) {
     ExprCode due = child(0).genCode(context);
-    String call =
-        String.format("if (!%s) %s.arrivedAtEnd(%s);", due.isNull(), METER, due.value());
-    return new ExprCode(due.code().$plus(code(call)), due.isNull(), due.value());
+    Block call = calling(context, String.format("arrivedAtEnd(%s)", due.value()));
+    return new ExprCode(due.code().$plus(call), due.isNull(), due.value());
   }
 }

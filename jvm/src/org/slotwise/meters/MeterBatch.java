@@ -4,6 +4,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ImplicitCastInputTypes;
+import org.apache.spark.sql.catalyst.expressions.codegen.Block;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
 import org.apache.spark.sql.types.AbstractDataType;
@@ -39,8 +40,9 @@ public final class MeterBatch extends OncePerRecord implements ImplicitCastInput
   public Object eval(InternalRow row) {
     Object value = child(0).eval(row);
     Object records = child(1).eval(row);
-    if (records != null) {
-      TaskMeter.worked((Long) records, (Long) child(2).eval(row), (Long) child(3).eval(row));
+    TaskMeter meter = TaskMeter.current();
+    if (records != null && meter != null) {
+      meter.worked((Long) records, (Long) child(2).eval(row), (Long) child(3).eval(row));
     }
     return value;
   }
@@ -51,12 +53,14 @@ public final class MeterBatch extends OncePerRecord implements ImplicitCastInput
     ExprCode records = child(1).genCode(context);
     ExprCode nanos = child(2).genCode(context);
     ExprCode age = child(3).genCode(context);
-    String call =
-        String.format(
-            "if (!%s) %s.worked(%s, %s, %s);",
-            records.isNull(), METER, records.value(), nanos.value(), age.value());
+    String worked =
+        String.format("worked(%s, %s, %s)", records.value(), nanos.value(), age.value());
+    Block call =
+        code("if (!" + records.isNull() + ") {")
+            .$plus(calling(context, worked))
+            .$plus(code("}"));
     return new ExprCode(
-        value.code().$plus(records.code()).$plus(nanos.code()).$plus(age.code()).$plus(code(call)),
+        value.code().$plus(records.code()).$plus(nanos.code()).$plus(age.code()).$plus(call),
         value.isNull(),
         value.value());
   }

@@ -4,6 +4,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ImplicitCastInputTypes;
+import org.apache.spark.sql.catalyst.expressions.codegen.Block;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
 import org.apache.spark.sql.types.AbstractDataType;
@@ -46,11 +47,11 @@ public final class MeterIn extends OncePerRecord implements ImplicitCastInputTyp
   @Override
   public Object eval(InternalRow row) {
     Object value = child(0).eval(row);
-    Object due = hasDue ? child(1).eval(row) : null;
-    if (due == null) {
-      TaskMeter.arrived();
-    } else {
-      TaskMeter.arrived((Long) due);
+    TaskMeter meter = TaskMeter.current();
+    if (meter != null && hasDue) {
+      meter.arrived((Long) child(1).eval(row));
+    } else if (meter != null) {
+      meter.arrived();
     }
     return value;
   }
@@ -60,13 +61,11 @@ public final class MeterIn extends OncePerRecord implements ImplicitCastInputTyp
     ExprCode value = child(0).genCode(context);
     if (!hasDue) {
       return new ExprCode(
-          value.code().$plus(code(METER + ".arrived();")), value.isNull(), value.value());
+          value.code().$plus(calling(context, "arrived()")), value.isNull(), value.value());
     }
     ExprCode due = child(1).genCode(context);
-    String call =
-        String.format(
-            "if (%s) %s.arrived(); else %2$s.arrived(%s);", due.isNull(), METER, due.value());
+    Block call = calling(context, String.format("arrived(%s)", due.value()));
     return new ExprCode(
-        value.code().$plus(due.code()).$plus(code(call)), value.isNull(), value.value());
+        value.code().$plus(due.code()).$plus(call), value.isNull(), value.value());
   }
 }

@@ -5,6 +5,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.codegen.Block;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeBlock;
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.JavaCode;
 import org.apache.spark.sql.types.DataType;
 import scala.collection.immutable.IndexedSeq;
@@ -32,6 +33,17 @@ abstract class OncePerRecord extends Expression implements Serializable {
 
   final Expression child(int position) {
     return children.get(position);
+  }
+
+  /**
+   * Generated Java that calls the task's meter, if it has one. The meter is looked up once, when the
+   * task begins.
+   */
+  static Block calling(CodegenContext context, String call) {
+    String meter =
+        context.addMutableState(
+            METER, "meter", name -> name + " = " + METER + ".current();", false, true);
+    return code(String.format("if (%s != null) { %1$s.%s; }", meter, call));
   }
 
   /** A piece of Java for Spark's code generator. */

@@ -7,19 +7,23 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 final class Sample {
   private volatile AtomicLongArray counts = new AtomicLongArray(0);
 
-  /** Negative targets stand for nobody, and are not counted. */
-  void add(ArrayData targets) {
+  /**
+   * Numbers, or structs of so many fields, the last of which is the number. Negative ones stand for
+   * nobody, and are not counted.
+   */
+  void add(ArrayData targets, int fields) {
     for (int i = 0; i < targets.numElements(); i++) {
-      int target = targets.getInt(i);
+      int target =
+          fields == 0 ? targets.getInt(i) : targets.getStruct(i, fields).getInt(fields - 1);
       if (target >= 0) {
-        count(target);
+        count(target, 1);
       }
     }
   }
 
-  void count(int number) {
+  void count(int number, int times) {
     AtomicLongArray room = number < counts.length() ? counts : grown(number + 1);
-    room.lazySet(number, room.get(number) + 1);
+    room.lazySet(number, room.get(number) + times);
   }
 
   private AtomicLongArray grown(int size) {

@@ -12,6 +12,9 @@ import org.apache.spark.util.TaskFailureListener;
 /**
  * The counters of one task of a streaming query.
  *
+ * <p>Counts are exact. Times are of all records up to {@value #TIMED_PER_SECOND} arrivals a second;
+ * above that some are chosen by chance, and stand for the others.
+ *
  * <p>The task's thread alone counts; the reporter's thread reads now and then. Hence counters are
  * written lazily (no memory fence) by {@link AtomicLong#lazySet}.
  */
@@ -19,11 +22,12 @@ public final class TaskMeter {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
   private static final ThreadLocal<TaskMeter> CURRENT = new ThreadLocal<>();
   private static final int MOST_CAUSES = 20;
+  private static final int TIMED_PER_SECOND = 20_000;
 
   final String query;
   final int stage;
   final int partition;
-  private final double sampledShare;
+  private final int sampledBelow;
   private final long thread = Thread.currentThread().getId();
   private final long cpuAtStart = THREADS.getCurrentThreadCpuTime();
 
@@ -36,14 +40,24 @@ public final class TaskMeter {
   private final Sample latencies = new Sample();
   private volatile long cpuAtEnd = -1;
   private volatile String error = null;
-  private long arrivedAt = -1;
+  private long arrivedAt;
+  private int randomState;
+
+  /** How many records the one in work stands for in times and ages; 0 if it is not timed. */
+  private int weight;
+
+  /** One of mask + 1 records is timed; the reporter adapts it each second. */
+  private volatile int mask;
+
+  private volatile long clockOffsetMicros = clockOffset();
   private Report reported = Report.nothing(this);
 
   private TaskMeter(String query, TaskContext task, double sampledShare) {
     this.query = query;
     this.stage = task.stageId();
     this.partition = task.partitionId();
-    this.sampledShare = sampledShare;
+    this.sampledBelow = (int) (sampledShare * Integer.MAX_VALUE);
+    this.randomState = ThreadLocalRandom.current().nextInt() | 1;
   }
 
   /** Begins to meter the task of this thread; null if it is not of a streaming query. */
@@ -80,90 +94,100 @@ public final class TaskMeter {
     }
   }
 
+  /** The meter of this thread's task; null if that is not of a streaming query. */
+  public static TaskMeter current() {
+    return CURRENT.get();
+  }
+
   /** A record came to the operator. Called from generated code, as are those that follow. */
-  public static void arrived() {
-    TaskMeter meter = CURRENT.get();
-    if (meter != null) {
-      add(meter.arrivals, 1);
-      meter.arrivedAt = System.nanoTime();
+  public void arrived() {
+    add(arrivals, 1);
+    weight = 0;
+    if ((random() & mask) == 0) {
+      weight = mask + 1;
+      arrivedAt = System.nanoTime();
     }
   }
 
   /** As {@link #arrived()}, of a record that was due at {@code dueMicros}. */
-  public static void arrived(long dueMicros) {
-    TaskMeter meter = CURRENT.get();
-    if (meter != null) {
-      add(meter.ageMicros, nowMicros() - dueMicros);
-      arrived();
+  public void arrived(long dueMicros) {
+    arrived();
+    if (weight > 0) {
+      add(ageMicros, weight * (epochMicros(arrivedAt) - dueMicros));
     }
   }
 
   /** Records of these ages, together, came to the operator, which took so long for all of them. */
-  public static void worked(long records, long nanos, long ageMicros) {
-    TaskMeter meter = CURRENT.get();
-    if (meter != null) {
-      add(meter.arrivals, records);
-      add(meter.busyNanos, nanos);
-      add(meter.ageMicros, ageMicros);
-    }
+  public void worked(long records, long nanos, long ageMicrosOfAll) {
+    add(arrivals, records);
+    add(busyNanos, nanos);
+    add(ageMicros, ageMicrosOfAll);
   }
 
   /**
    * The operator is done with its record and sends it to {@code targets}, partitions of the next
-   * level.
+   * level: numbers, or structs of so many {@code fields}, the last of which is the number.
    */
-  public static void emitted(ArrayData targets) {
-    TaskMeter meter = CURRENT.get();
-    if (meter == null) {
-      return;
+  public void emitted(ArrayData targets, int fields) {
+    if (weight > 0) {
+      add(busyNanos, weight * (System.nanoTime() - arrivedAt));
+      weight = 0;
     }
-    if (meter.arrivedAt >= 0) {
-      add(meter.busyNanos, System.nanoTime() - meter.arrivedAt);
-      meter.arrivedAt = -1;
-    }
-    meter.send(targets);
+    sent(targets, fields);
   }
 
   /** As {@link #emitted}, for one more tuple of a record the operator is done with. */
-  public static void sent(ArrayData targets) {
-    TaskMeter meter = CURRENT.get();
-    if (meter != null) {
-      meter.send(targets);
+  public void sent(ArrayData targets, int fields) {
+    int count = targets == null ? 0 : targets.numElements();
+    add(emitted, count);
+    // By chance, not every n-th: records are routed in turns, and turns of equal length would hide.
+    if (count > 0 && (random() & Integer.MAX_VALUE) < sampledBelow) {
+      sample.add(targets, fields);
     }
   }
 
   /** A tuple due at {@code micros} has come to the end of the query. */
-  public static void arrivedAtEnd(long micros) {
-    TaskMeter meter = CURRENT.get();
-    if (meter != null) {
-      meter.latencies.count(Latency.bucket(nowMicros() - micros));
-    }
-  }
-
-  private static long nowMicros() {
-    Instant now = Instant.now();
-    return now.getEpochSecond() * 1_000_000 + now.getNano() / 1000;
-  }
-
-  private void send(ArrayData targets) {
-    int count = targets == null ? 0 : targets.numElements();
-    add(emitted, count);
-    // By chance, not every n-th: records are routed in turns, and turns of equal length would hide.
-    if (count > 0 && ThreadLocalRandom.current().nextDouble() < sampledShare) {
-      sample.add(targets);
+  public void arrivedAtEnd(long micros) {
+    if ((random() & mask) == 0) {
+      latencies.count(Latency.bucket(epochMicros(System.nanoTime()) - micros), mask + 1);
     }
   }
 
   /** The operator failed on a record, which is left out. */
-  public static void failed() {
-    TaskMeter meter = CURRENT.get();
-    if (meter != null) {
-      add(meter.failures, 1);
-    }
+  public void failed() {
+    add(failures, 1);
   }
 
   private static void add(AtomicLong counter, long more) {
     counter.lazySet(counter.get() + more);
+  }
+
+  /** Marsaglia's xorshift: good enough to choose, and a nanosecond quick. */
+  private int random() {
+    int x = randomState;
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+    randomState = x;
+    return x;
+  }
+
+  private long epochMicros(long nanoTime) {
+    return nanoTime / 1000 + clockOffsetMicros;
+  }
+
+  private static long clockOffset() {
+    Instant now = Instant.now();
+    return now.getEpochSecond() * 1_000_000 + now.getNano() / 1000 - System.nanoTime() / 1000;
+  }
+
+  /** So many records are timed that reading the clock stays below a few percent of the work. */
+  static int maskFor(long arrivalsPerSecond) {
+    int wanted = 0;
+    while (arrivalsPerSecond / (wanted + 1) > TIMED_PER_SECOND) {
+      wanted = 2 * wanted + 1;
+    }
+    return wanted;
   }
 
   /** What was counted since the last call. Only the reporter calls this. */
@@ -187,6 +211,8 @@ public final class TaskMeter {
             isLast);
     Report since = now.minus(reported);
     reported = now;
+    mask = maskFor(since.arrivals());
+    clockOffsetMicros = clockOffset();
     return since;
   }
 }

@@ -17,8 +17,8 @@ final class MetersTest {
 
   static void aSampleGrowsWithItsTargetsAndLeavesOutNobody() {
     Sample sample = new Sample();
-    sample.add(UnsafeArrayData.fromPrimitiveArray(new int[] {0, 5, 5, -1}));
-    sample.add(UnsafeArrayData.fromPrimitiveArray(new int[] {9}));
+    sample.add(UnsafeArrayData.fromPrimitiveArray(new int[] {0, 5, 5, -1}), 0);
+    sample.add(UnsafeArrayData.fromPrimitiveArray(new int[] {9}), 0);
     long[] counts = sample.counts();
     assert counts[0] == 1 && counts[5] == 2 && counts[9] == 1;
     assert java.util.Arrays.stream(counts).sum() == 4;
@@ -30,14 +30,16 @@ final class MetersTest {
     assert told.endsWith("task failed\nCaused by: java.lang.IllegalStateException: full") : told;
   }
 
-  static void outsideATaskNothingIsCounted() {
-    TaskMeter.arrived();
-    TaskMeter.arrived(1);
-    TaskMeter.worked(1, 1, 1);
-    TaskMeter.emitted(null);
-    TaskMeter.failed();
+  static void outsideATaskThereIsNoMeter() {
     TaskMeter.end();
     assert TaskMeter.begin(0.05) == null;
+    assert TaskMeter.current() == null;
+  }
+
+  static void allRecordsAreTimedUntilThereAreMany() {
+    assert TaskMeter.maskFor(0) == 0 && TaskMeter.maskFor(20_000) == 0;
+    assert TaskMeter.maskFor(30_000) == 1;
+    assert TaskMeter.maskFor(1_000_000) == 63;
   }
 
   static void aQuotaIsOfItsHost() {
