@@ -19,7 +19,20 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(ROOT)))
+ON_SPARK = ROOT / "docs" / "how-to" / "run-on-spark.md"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(
+            file,
+            id=str(file.relative_to(ROOT)),
+            marks=[pytest.mark.cluster] if file == ON_SPARK else [],
+        )
+        for file in DOCUMENTS
+    ],
+)
 def test_examples_are_true(document: Path) -> None:
     execute(document)
 

@@ -217,7 +217,8 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
         made |= {"spark.driver.host": MASTER_HOST, "spark.driver.bindAddress": MASTER_HOST}
         made |= {"spark.local.dir": str(cluster.folder)}
         made |= {"spark.executor.extraClassPath": jar}
-        made |= {"spark.executor.extraJavaOptions": daemons.LOGGING}
+        options = f"{daemons.LOGGING} {daemons.HOT_CODE_ONLY}"
+        made |= {"spark.executor.extraJavaOptions": options}
     return made
 
 

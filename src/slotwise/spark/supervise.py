@@ -6,11 +6,14 @@ import time
 from collections.abc import Callable
 
 from slotwise.model import SlotwiseError
+from slotwise.spark.cluster import slots
 from slotwise.spark.failures import why
 from slotwise.spark.launch import Run
 
 TICK_SECONDS = 1.0
 TRIES = 3
+ROOM_SECONDS, POLL_SECONDS = 20.0, 0.1
+"""A worker starts a new executor for a dead one; a restart waits this long for it, if it must."""
 
 
 def supervise(
@@ -49,9 +52,22 @@ def recover(run: Run, failures: int, tries: int) -> None:
             f"the query of '{run.name}' failed {failures} times without progress: {told}"
         )
     began = time.monotonic()
+    _await_room(run)
     run.restart()
     run.await_tuples()
     run.events.append(
         f"the query failed ({told}) and went on from its checkpoint "
         f"{time.monotonic() - began:.1f} s later"
     )
+
+
+def _await_room(run: Run) -> None:
+    """Until the living executors have room for all threads."""
+    threads = run.plan.allocation.total_threads
+    per_slot = int(run.spark.conf.get("spark.executor.cores") or 1)
+    end = time.monotonic() + ROOM_SECONDS
+    while time.monotonic() < end:
+        living = sum(executor is not None for executor in slots(run.spark))
+        if living * per_slot >= threads:
+            return
+        time.sleep(POLL_SECONDS)
