@@ -15,7 +15,16 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import SparkSession
 
-from slotwise.model import Grouping, Logic, Placement, Plan, ServiceRate, Topology, Traffic
+from slotwise.model import (
+    Grouping,
+    Logic,
+    Placement,
+    Plan,
+    ServiceRate,
+    SlotwiseError,
+    Topology,
+    Traffic,
+)
 from slotwise.placers.round_robin import RoundRobin
 from slotwise.placers.sam import Sam
 from slotwise.spark import meters
@@ -172,6 +181,37 @@ def test_another_parallelism_goes_on_from_the_checkpoint(
     ids = Counter(row["id"] for row in written(tmp_path))
     assert set(ids) == set(range(max(ids) + 1))
     assert set(ids.values()) == {1}
+
+
+def test_an_aggregate_keeps_its_threads_and_others_may_change(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    of = topology(
+        "s>c",
+        "c>k",
+        logic={
+            "s": Logic(expr="CAST(id % 7 AS STRING)"),
+            "c": Logic(aggregate=(("by", "value"), ("n", "count(*)"))),
+        },
+        groupings={"s>c": Grouping("fields", ("value",))},
+    )
+    made, more = (plan(of, {"c": 2, "k": n}, on=MODEL, rate=300) for n in (1, 3))
+    other = plan(of, {"c": 3}, on=MODEL, rate=300)
+    with running(spark, made, tmp_path) as run:
+        run.await_batch()
+        run.await_tuples()
+        with pytest.raises(SlotwiseError, match="'c' is divided by 2 threads, and Spark cannot"):
+            run.apply(other)
+        assert run.apply(more).restarted
+        run.await_batch()
+        assert [len(level) for level in run.whereabouts().levels] == [1, 2, 3]
+    largest: Counter[str] = Counter()
+    for row in written(tmp_path):
+        largest[row["value"]] = max(largest[row["value"]], row["n"])
+    ids = sorted(row["id"] for row in written(tmp_path))
+    # Every tuple is answered once, with the count so far.
+    assert ids == list(range(len(ids)))
+    assert largest == Counter(str(id % 7) for id in ids)
 
 
 def test_keyed_counts_beside_a_passing_stream(spark: SparkSession, tmp_path: Path) -> None:

@@ -48,12 +48,6 @@ def state_threads(checkpoint: Path) -> int | None:
     return None if threads is None else int(threads)
 
 
-def divided_anew(checkpoint: Path, outline: Outline) -> None:
-    """Note that the state is now divided by the threads the aggregate has in `outline`."""
-    text = json.dumps(_identity(outline), indent=2) + "\n"
-    (checkpoint / NAME).write_text(text, encoding="utf-8")
-
-
 def _identity(outline: Outline) -> dict[str, str | int | None]:
     topology = document_of(outline.plan.pipeline).topology.model_dump_json(exclude={"workers"})
     functions = [(i, function.name) for i, function in sorted(outline.functions.items())]

@@ -231,6 +231,7 @@ class Run:
         if new.layout.topology != self.outline.layout.topology:
             raise SlotwiseError("a running query cannot change its topology: start another run")
         if self._needs_restart(plan):
+            _check_state(checkpoints.state_threads(self.options.checkpoint), new)
             return self._restarted(new)
         placing.place(self.spark, self.name, new.layout.slots(plan.placement))
         self.outline = new
@@ -277,7 +278,6 @@ class Run:
         self.await_batch()
         began = time.monotonic()
         self.query.stop()
-        _divide_state(self.spark, self.options.checkpoint, self.outline, new)
         self.outline = new
         self.restart()
         self.await_tuples()
@@ -289,13 +289,25 @@ class Run:
 def start(spark: SparkSession, of: Outline, options: Options) -> Run:
     """The plan's query, running. Raises SlotwiseError for what Spark refuses."""
     checkpoints.claim(options.checkpoint, of)
-    held = checkpoints.state_threads(options.checkpoint)
-    aggregate = of.layout.aggregate
-    if aggregate is not None and held != of.layout.threads[aggregate]:
-        _repartition(spark, options.checkpoint, of)
+    _check_state(checkpoints.state_threads(options.checkpoint), of)
     if options.output is not None:
         options.output.mkdir(parents=True, exist_ok=True)
     return Run(spark, of, options, _started(spark, of, options))
+
+
+def _check_state(threads: int | None, of: Outline) -> None:
+    """Refuse another number of threads for an aggregate than its state is divided by.
+
+    Spark 4.3 refuses to divide a real-time aggregate's state; with micro-batches it is not tried.
+    """
+    aggregate = of.layout.aggregate
+    if aggregate is not None and threads != of.layout.threads[aggregate]:
+        name = of.layout.topology.operators[aggregate].name
+        raise SlotwiseError(
+            f"the state of aggregate '{name}' is divided by {threads} threads, and Spark cannot "
+            f"divide it by {of.layout.threads[aggregate]}: keep {threads}, or begin with another "
+            "checkpoint"
+        )
 
 
 def _started(spark: SparkSession, of: Outline, options: Options) -> StreamingQuery:
@@ -329,20 +341,3 @@ def _writer(spark: SparkSession, made: Query, options: Options) -> Any:
     if made.mode == "micro-batch":
         return writer.trigger(processingTime="0 seconds")
     return writer.trigger(realTime=f"{round(options.batch_seconds * 1000)} milliseconds")
-
-
-def _divide_state(spark: SparkSession, checkpoint: Path, old: Outline, new: Outline) -> None:
-    aggregate = new.layout.aggregate
-    if aggregate is not None and old.layout.threads[aggregate] != new.layout.threads[aggregate]:
-        _repartition(spark, checkpoint, new)
-
-
-def _repartition(spark: SparkSession, checkpoint: Path, new: Outline) -> None:
-    """Divide an aggregate's state by another number of threads, offline."""
-    assert new.layout.aggregate is not None
-    threads = new.layout.threads[new.layout.aggregate]
-    try:
-        spark._streamingCheckpointManager.repartition(str(checkpoint / "spark"), threads)
-    except PySparkException as error:
-        raise SlotwiseError(f"the state cannot be divided anew: {first_sentence(error)}") from None
-    checkpoints.divided_anew(checkpoint, new)
