@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import math
 import re
 import signal
@@ -80,6 +81,7 @@ def run(
 
     made = _plan(spec, plan, rate, placer)
     found = outline(made)
+    _silence_pyspark()
     if explain:
         from slotwise.spark.explain import explain as explained
 
@@ -89,6 +91,14 @@ def run(
         options = Options(where, rate=rate, work=work, batch_seconds=batch, output=output)
         summary = _run(found, options, duration, warm_up, master, slot_memory_mb)
     return _tell(made, summary, json)
+
+
+def _silence_pyspark() -> None:
+    """It logs every exception with its whole Java stack, also those that are told in a sentence."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,19 +14,28 @@ NAME = "slotwise.json"
 
 
 def claim(checkpoint: Path, outline: Outline) -> None:
-    """Write into `checkpoint` which topology it is of, or refuse if it is another one's.
+    """Write into `checkpoint` which topology it is of, or refuse if it is another one's."""
+    check(checkpoint, outline)
+    file = checkpoint / NAME
+    try:
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        if not file.exists():
+            file.write_text(json.dumps(_identity(outline), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise SlotwiseError(f"checkpoint {checkpoint}: {error.strerror}") from None
+
+
+def check(checkpoint: Path, outline: Outline) -> None:
+    """Refuse a checkpoint that is another topology's; write nothing.
 
     The threads, their places and the rate may change from one start to the next; what is computed
     and how it flows may not. The threads of an aggregate are what its state is divided by.
     """
-    mine = _identity(outline)
+    mine, file = _identity(outline), checkpoint / NAME
     try:
-        checkpoint.mkdir(parents=True, exist_ok=True)
-        file = checkpoint / NAME
         if not file.exists():
-            if any(checkpoint.iterdir()):
+            if checkpoint.exists() and any(checkpoint.iterdir()):
                 raise SlotwiseError(f"{checkpoint} is not empty and no checkpoint of slotwise")
-            file.write_text(json.dumps(mine, indent=2) + "\n", encoding="utf-8")
             return
         theirs = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:

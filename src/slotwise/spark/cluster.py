@@ -224,7 +224,8 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
 
 def driver_options(embedded: bool) -> str:
     """For the driver's Java; it stays the same from the first session of a program to the last."""
-    return f"{daemons.LOGGING} {daemons.QUICK_START}" if embedded else daemons.LOGGING
+    options = [daemons.DRIVER_LOGGING, *([daemons.QUICK_START] if embedded else [])]
+    return " ".join(options)
 
 
 def _check_gateway() -> None:

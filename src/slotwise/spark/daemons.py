@@ -27,6 +27,7 @@ POLL_SECONDS = 0.1
 HEAP_MB = 128
 """Of the master and of a worker each."""
 LOGGING = "-Dlog4j2.configurationFile=slotwise-log4j2.properties"
+DRIVER_LOGGING = "-Dlog4j2.configurationFile=slotwise-driver-log4j2.properties"
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For processes that do little and live shortly: a third less CPU time until they are ready."""
 HOT_CODE_ONLY = (

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slotwise.spark import cluster
+from slotwise.spark import checkpoints, cluster
 from slotwise.spark.explain import checked_sql
 from slotwise.spark.launch import Options, Run, start
 from slotwise.spark.outline import Outline
@@ -54,6 +54,7 @@ def launched(
         if options is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="slotwise-run-"))
             options = Options(Path(folder) / "checkpoint")
+        checkpoints.check(options.checkpoint, outline)
         with times.step("SQL checked"):
             checked_sql(outline, embedded=master is None)
         with times.step("cluster"):
