@@ -214,7 +214,10 @@ def test_an_aggregate_keeps_its_threads_and_others_may_change(
     assert largest == Counter(str(id % 7) for id in ids)
 
 
-def test_keyed_counts_beside_a_passing_stream(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("threads", [1, 3])
+def test_keyed_counts_beside_a_passing_stream(
+    spark: SparkSession, tmp_path: Path, threads: int
+) -> None:
     of = topology(
         "s>c",
         "c>k",
@@ -225,7 +228,7 @@ def test_keyed_counts_beside_a_passing_stream(spark: SparkSession, tmp_path: Pat
         },
         groupings={"s>c": Grouping("fields", ("value",))},
     )
-    with running(spark, plan(of, {"c": 3}, on=MODEL, rate=700), tmp_path) as run:
+    with running(spark, plan(of, {"c": threads}, on=MODEL, rate=700), tmp_path) as run:
         rows = finished(run, tmp_path, 1400)
         assert run.whereabouts().levels == run.outline.layout.slots(run.plan.placement)
     counted = [row["record1"] for row in rows if row["_sink"] == "k"]

@@ -253,6 +253,10 @@ class _Building:
         if self.layout.levels[level + 1] == (self.layout.aggregate,):
             with self._told(self.layout.levels[level + 1][0]):
                 record = self.records.into(self.topology, self.layout.levels[level + 1][0])
+                if partitions == 1:
+                    # Spark would leave out the shuffle where one partition follows another, and
+                    # the level would be none.
+                    frame = frame.repartitionById(1, functions.col("_hop"))
                 made, told = aggregated(frame, self.routes, record)
             self.sql[-1].append(told)
             return made
