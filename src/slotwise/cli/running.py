@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 import math
 import re
 import signal
@@ -76,12 +75,13 @@ def run(
     json: Json = False,
 ) -> int:
     """Start, watch and stop one plan, and show what it did."""
+    from slotwise.spark.failures import silence_pyspark
     from slotwise.spark.launch import Options
     from slotwise.spark.outline import outline
 
     made = _plan(spec, plan, rate, placer)
     found = outline(made)
-    _silence_pyspark()
+    silence_pyspark()
     if explain:
         from slotwise.spark.explain import explain as explained
 
@@ -91,14 +91,6 @@ def run(
         options = Options(where, rate=rate, work=work, batch_seconds=batch, output=output)
         summary = _run(found, options, duration, warm_up, master, slot_memory_mb)
     return _tell(made, summary, json)
-
-
-def _silence_pyspark() -> None:
-    """It logs every exception with its whole Java stack, also those that are told in a sentence."""
-    from pyspark.logger import PySparkLogger
-
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 @dataclasses.dataclass(frozen=True)

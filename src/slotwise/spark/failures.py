@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Iterator
@@ -23,6 +24,14 @@ EFFECTS = re.compile(rf"{FOLLOWS.pattern}|Interrupted|Killed|cancelled")
 TOLD_SECONDS, POLL_SECONDS = 3.0, 0.1
 MOST_TASKS = 10_000
 LOST = re.compile(r"ExecutorLostFailure \(executor (\S+) exited[^)]*\) Reason: (.*)")
+
+
+def silence_pyspark() -> None:
+    """It logs every exception with its whole Java stack, also those that are told in a sentence."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def why(query: StreamingQuery, spark: SparkSession) -> str:
