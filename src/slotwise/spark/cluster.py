@@ -202,7 +202,7 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
         # Real-time mode runs all stages at once; the planner has admitted the query already.
         "spark.scheduler.pipelinedGroup.slotCheck.enabled": "false",
         "spark.dynamicAllocation.enabled": "false",
-        # What batches have broadcast is removed when Java collects garbage; a quiet driver seldom does.
+        # What batches have broadcast goes when Java collects garbage; a quiet driver seldom does.
         "spark.cleaner.periodicGC.interval": "1min",
         "spark.speculation": "false",
         "spark.sql.adaptive.enabled": "false",
