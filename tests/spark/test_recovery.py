@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from slotwise.cli import INTERRUPTED
 from slotwise.model import Grouping, Logic, SlotwiseError
-from slotwise.spark import meters
+from slotwise.spark import daemons, meters
 from slotwise.spark.supervise import recover, supervise
 from tests.spark.conftest import MODEL, wait_until
 from tests.spark.plans import plan, topology
@@ -88,7 +89,7 @@ def test_a_query_that_always_fails_is_given_up(spark: SparkSession, tmp_path: Pa
     of = topology("s>a", logic={"a": Logic(expr="CAST(1 DIV (id - 5) AS STRING)")})
     with (
         running(spark, plan(of, on=MODEL, rate=100), tmp_path) as run,
-        pytest.raises(SlotwiseError, match="Division by zero"),
+        pytest.raises(SlotwiseError, match="operator 'a', thread 0: Division by zero"),
     ):
         supervise(run, 60, tries=1)
 
@@ -155,6 +156,11 @@ def command(folder: Path, seconds: int, spec: str = SPEC) -> subprocess.Popen[st
     )
 
 
+def clusters(pid: int) -> list[Path]:
+    """The folders of a program's clusters."""
+    return list(Path(tempfile.gettempdir()).glob(f"{daemons.PREFIX}{pid}-*"))
+
+
 @contextmanager
 def writing(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """The command, once it has written something; killed at the end if it still runs."""
@@ -190,10 +196,12 @@ def test_the_driver_killed_then_a_worker_killed_then_ctrl_c(tmp_path: Path) -> N
     assert any("has no executor" in event for event in json.loads(answer)["events"]), told
 
 
-def test_sql_that_does_not_parse_starts_no_cluster(tmp_path: Path) -> None:
+def test_sql_that_does_not_parse_leaves_nothing(tmp_path: Path) -> None:
     started = command(tmp_path, 10, SPEC.replace("n: count(*)", "n: count(("))
+    wait_until(lambda: clusters(started.pid))
     answer, told = started.communicate(timeout=120)
     assert started.returncode == 1
     assert answer == ""
     assert "slotwise: operator 'c': Syntax error" in told.splitlines()[-1]
-    assert "cluster" not in told
+    assert not clusters(started.pid)
+    assert not (tmp_path / "checkpoint").exists()

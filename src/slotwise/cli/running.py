@@ -150,8 +150,11 @@ def _run(
         warm_up = min(warm_up, duration / 2)
         with _live() as each_tick, _ended_by_ctrl_c() as is_over:
             supervise(running, warm_up, each_tick, is_over=is_over)
-            running.forget()
-            supervise(running, duration - warm_up, each_tick, is_over=is_over)
+            if is_over():
+                running.events.append("ended during the warm-up: the summary is of that")
+            else:
+                running.forget()
+                supervise(running, duration - warm_up, each_tick, is_over=is_over)
             return _summary(running, times, interrupted=is_over())
 
 
@@ -178,6 +181,8 @@ def _summary(running: Run, times: Timeline, *, interrupted: bool) -> Summary:
     from slotwise.model import SlotwiseError
 
     seen = running.observation()
+    if seen is None and interrupted:
+        raise KeyboardInterrupt
     if seen is None:
         raise SlotwiseError("the run was too short to measure anything: give it more time (--for)")
     where = running.whereabouts()
@@ -290,6 +295,7 @@ def summary_data(plan: Plan, summary: Summary) -> dict[str, Any]:
         "threads": summary.threads,
         "start_up_seconds": dict(summary.start_up),
         "events": summary.events,
+        "interrupted": summary.interrupted,
         "missed_goals": summary.missed,
     }
     made: dict[str, Any] = _plain(data)

@@ -8,7 +8,9 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from slotwise.spark.meters import task_errors
+from slotwise.spark.cluster import scheduler
+from slotwise.spark.levels import Layout
+from slotwise.spark.meters import TaskError, task_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,8 +36,9 @@ def silence_pyspark() -> None:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def why(query: StreamingQuery, spark: SparkSession) -> str:
-    """What the task that failed first told; of a lost executor, which one and how it ended.
+def why(query: StreamingQuery, spark: SparkSession, layout: Layout) -> str:
+    """What the task that failed first told, and whose it was; of a lost executor, which one and how
+    it ended.
 
     All stages of a real-time query run at once: when a task fails, those that read from it fail,
     too, and Spark may report one of these. So the other tasks' messages are looked at.
@@ -43,34 +46,60 @@ def why(query: StreamingQuery, spark: SparkSession) -> str:
     error = query.exception()
     if error is None:
         return "it was stopped"
-    text = str(error)
+    reported = _reported(str(error))
     end = time.monotonic() + TOLD_SECONDS
-    while FOLLOWS.search(text) and time.monotonic() < end:
-        told = (each for each in _task_errors(spark, text) if not EFFECTS.search(each))
-        text = next(told, text)
+    while (first := _cause(spark, str(query.id), reported)) is None and time.monotonic() < end:
         time.sleep(POLL_SECONDS)
-    return reason(text)
+    first = first or reported
+    return _operator(first, spark, layout) + reason(first.message)
 
 
-def _task_errors(spark: SparkSession, text: str) -> Iterator[str]:
-    """The messages of all failed tasks in the job of the stage that `text` names.
+def _cause(spark: SparkSession, query: str, reported: TaskError) -> TaskError | None:
+    """The task that failed first; None if that is not known yet."""
+    if FOLLOWS.search(reported.message):
+        told = _of_job(spark, reported)
+        return next((error for error in told if not EFFECTS.search(error.message)), None)
+    if reported.stage >= 0:
+        return reported
+    # Spark tells errors of SQL without their task.
+    same = [e for e in task_errors(spark) if reason(e.message) == reason(reported.message)]
+    stages = {error.stage: scheduler(spark).stage(error.stage) for error in same}
+    own = [e for e in same if (stage := stages[e.stage]) is not None and stage.query() == query]
+    return own[-1] if own else None
+
+
+def _reported(text: str) -> TaskError:
+    """The task that Spark's message names, if any."""
+    found = re.search(r"[Tt]ask (\d+)(?:\.\d+)? in stage (\d+)\.", text)
+    return TaskError(int(found[2]), int(found[1]), text) if found else TaskError(-1, -1, text)
+
+
+def _operator(error: TaskError, spark: SparkSession, layout: Layout) -> str:
+    """Whose task it was, unless its executor was lost or nobody knows."""
+    stage = scheduler(spark).stage(error.stage)
+    if stage is None or stage.levels() != len(layout.levels) or LOST.search(error.message):
+        return ""
+    operator, thread = layout.thread(stage.level(), error.partition)
+    return f"operator '{layout.topology.operators[operator].name}', thread {thread}: "
+
+
+def _of_job(spark: SparkSession, reported: TaskError) -> Iterator[TaskError]:
+    """The errors of all tasks in the job of the reported one.
 
     Spark tells of a task only that it was killed, if that happens while it is failing; so the
     meters are asked first.
     """
-    found = re.search(r"in stage (\d+)\.", text)
-    if found is None:
-        return
     store = spark.sparkContext._jsc.sc().statusStore()
     for job in _each(store.jobsList(None)):
         stages = [int(stage) for stage in _each(job.stageIds())]
-        if int(found[1]) not in stages:
+        if reported.stage not in stages:
             continue
-        yield from (message for stage, message in task_errors(spark) if stage in stages)
+        yield from (error for error in task_errors(spark) if error.stage in stages)
         for stage in stages:
             for task in _each(store.taskList(stage, 0, MOST_TASKS)):
                 if task.errorMessage().isDefined():
-                    yield str(task.errorMessage().get())
+                    message = str(task.errorMessage().get())
+                    yield TaskError(stage, int(task.partitionId()), message)
 
 
 def _each(sequence: Any) -> Iterator[Any]:

@@ -167,6 +167,11 @@ class Run:
     def whereabouts(self) -> placing.Whereabouts:
         return placing.where(self.spark, str(self.query.id))
 
+    @property
+    def failure(self) -> str:
+        """Why the query is not active, in one sentence."""
+        return why(self.query, self.spark, self.outline.layout)
+
     def stop(self) -> None:
         """End the query; what is after its last finished batch is repeated by the next start."""
         self.query.stop()
@@ -204,9 +209,7 @@ class Run:
         end = time.monotonic() + seconds
         while not holds():
             if not self.query.isActive:
-                raise SlotwiseError(
-                    f"the query of '{self.name}' failed: {why(self.query, self.spark)}"
-                )
+                raise SlotwiseError(f"the query of '{self.name}' failed: {self.failure}")
             if time.monotonic() > end:
                 raise SlotwiseError(f"the query of '{self.name}' has {what} for {seconds:g} s")
             time.sleep(POLL_SECONDS)

@@ -107,6 +107,15 @@ class MeterSnapshot:
     executors: tuple[ExecutorMeter, ...]
 
 
+@dataclass(frozen=True)
+class TaskError:
+    """What a failed task of a streaming query has told; -1 where its number is not known."""
+
+    stage: int
+    partition: int
+    message: str
+
+
 NOTHING = MeterSnapshot(0.0, (), (), ())
 
 
@@ -134,11 +143,11 @@ def batch_snapshot(spark: SparkSession, query: str, batch: int) -> MeterSnapshot
     return NOTHING if board is None else _snapshot(board.batch(query, batch))
 
 
-def task_errors(spark: SparkSession) -> Iterator[tuple[int, str]]:
-    """(stage, message) of tasks of streaming queries that failed, oldest first."""
+def task_errors(spark: SparkSession) -> Iterator[TaskError]:
+    """Of streaming queries, oldest first."""
     board = _board(spark)
     for error in [] if board is None else json.loads(board.errors()):
-        yield error["stage"], error["message"]
+        yield TaskError(**error)
 
 
 def _board(spark: SparkSession) -> Any:

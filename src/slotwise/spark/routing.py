@@ -110,12 +110,8 @@ class Routes:
             case "global":
                 return "0"
             case "direct":
-                return _direct(
-                    topology.streams[stream].source,
-                    sent_to=topology.operators[target].name,
-                    thread=field_of(record, "thread"),
-                    threads=threads,
-                )
+                thread = field_of(record, "thread")
+                return _direct(thread, topology.operators[target].name, threads)
             case "weighted":
                 return _by_weights(turn, self.plan.weights[topology.operators[target].name])
             case "local-or-shuffle":
@@ -240,10 +236,8 @@ def _by_weights(turn: str, weights: tuple[float, ...]) -> str:
     return f"CASE {' '.join(cases)} ELSE {len(weights) - 1} END"
 
 
-def _direct(sender: str, *, sent_to: str, thread: str, threads: int) -> str:
-    told = f"operator {sender} sends to a thread of {sent_to} that it does not have: ".replace(
-        "'", ""
-    )
+def _direct(thread: str, sent_to: str, threads: int) -> str:
+    told = f"it sends to a thread of {sent_to} that it does not have: ".replace("'", "")
     problem = f"raise_error(concat('{told}', {thread}, ', it has {threads}'))"
     return f"CAST(IF({thread} BETWEEN 0 AND {threads - 1}, {thread}, {problem}) AS INT)"
 

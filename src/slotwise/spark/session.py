@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,31 +50,18 @@ def launched(
     Without options, and so without a checkpoint that lasts, everything is gone at the end.
     """
     times = timeline or Timeline()
-    threads = outline.plan.allocation.total_threads
     with ExitStack() as stack:
         if options is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="slotwise-run-"))
             options = Options(Path(folder) / "checkpoint")
         checkpoints.check(options.checkpoint, outline)
-        with times.step("SQL checked"):
-            checked_sql(outline, embedded=master is None)
-        with times.step("cluster"):
-            on = (
-                stack.enter_context(
-                    cluster.embedded(
-                        outline.plan.cluster,
-                        threads_per_slot=threads,
-                        slot_memory_mb=slot_memory_mb,
-                    )
-                )
-                if master is None
-                else cluster.existing(
-                    master,
-                    outline.plan.cluster,
-                    threads_per_slot=threads,
-                    slot_memory_mb=slot_memory_mb,
-                )
-            )
+        with ThreadPoolExecutor(1) as beside:
+            # Java starts on one core: two starts at once take hardly longer than one.
+            coming = beside.submit(stack.enter_context, _cluster(outline, master, slot_memory_mb))
+            with times.step("SQL checked"):
+                checked_sql(outline, embedded=master is None)
+            with times.step("cluster, begun meanwhile"):
+                on = coming.result()
         with times.step("session with an executor per slot"):
             spark = cluster.session(on, name=outline.plan.pipeline.topology.name)
             stack.callback(spark.stop)
@@ -85,3 +73,19 @@ def launched(
         with times.step("worked off what came due meanwhile"):
             run.await_pace()
         yield run
+
+
+@contextmanager
+def _cluster(
+    outline: Outline, master: str | None, slot_memory_mb: int
+) -> Iterator[cluster.SparkCluster]:
+    model, threads = outline.plan.cluster, outline.plan.allocation.total_threads
+    if master is not None:
+        yield cluster.existing(
+            master, model, threads_per_slot=threads, slot_memory_mb=slot_memory_mb
+        )
+        return
+    with cluster.embedded(
+        model, threads_per_slot=threads, slot_memory_mb=slot_memory_mb
+    ) as started:
+        yield started

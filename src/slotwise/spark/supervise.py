@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from slotwise.model import SlotwiseError
 from slotwise.spark.cluster import slots
-from slotwise.spark.failures import why
 from slotwise.spark.launch import Run
 
 TICK_SECONDS = 1.0
@@ -46,7 +45,7 @@ def supervise(
 
 def recover(run: Run, failures: int, tries: int) -> None:
     """Start a failed query again, unless it has failed too often."""
-    told = why(run.query, run.spark)
+    told = run.failure
     if failures > tries:
         raise SlotwiseError(
             f"the query of '{run.name}' failed {failures} times without progress: {told}"

@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 
 /**
@@ -41,6 +42,7 @@ final class Journal {
     Map<Long, Launch> launching = new TreeMap<>();
     Map<Long, Launch> launches = new TreeMap<>();
     final Deque<Miss> misses = new ArrayDeque<>();
+    final Map<Long, Miss> lastMisses = new HashMap<>();
   }
 
   private record Entry(QueryStage stage, int[] planned) {}
@@ -90,7 +92,7 @@ final class Journal {
       int level = entry.stage.level();
       int planned = entry.planned == null ? -1 : entry.planned[partition];
       Launch launch = new Launch(query.batch, level, partition, slot, planned, executor, host);
-      if (query.launching.put(((long) level << 32) | partition, launch) == null) {
+      if (query.launching.put(key(level, partition), launch) == null) {
         query.tasksToCome--;
       }
       if (query.levelsToCome == 0 && query.tasksToCome == 0) {
@@ -99,12 +101,22 @@ final class Journal {
     }
   }
 
-  synchronized void missed(QueryStage stage, Miss miss) {
-    Deque<Miss> misses = query(stage).misses;
-    misses.addLast(miss);
-    if (misses.size() > KEPT) {
-      misses.removeFirst();
+  /** Writes a miss down; whether it is news, and not the same as in the batch before. */
+  synchronized boolean missed(QueryStage stage, Miss miss) {
+    Query query = query(stage);
+    query.misses.addLast(miss);
+    if (query.misses.size() > KEPT) {
+      query.misses.removeFirst();
     }
+    Miss last = query.lastMisses.put(key(miss.level(), miss.partition()), miss);
+    return last == null
+        || last.batch() < miss.batch() - 1
+        || !Objects.equals(last.executor(), miss.executor())
+        || !last.reason().equals(miss.reason());
+  }
+
+  private static long key(int level, int partition) {
+    return ((long) level << 32) | (partition & 0xffffffffL);
   }
 
   /** Of the last batch whose tasks were all launched, by the query's id or name; empty if none. */

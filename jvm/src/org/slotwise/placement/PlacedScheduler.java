@@ -179,22 +179,23 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
   private void report(QueryStage stage, Placement.FallBack fallBack) {
     String reason =
         "slot " + fallBack.slot() + " on " + slots.host(fallBack.slot()) + " has no executor";
-    journal.missed(
-        stage,
+    Journal.Miss miss =
         new Journal.Miss(
             stage.batch(),
             fallBack.level(),
             fallBack.partition(),
             fallBack.slot(),
             fallBack.executor(),
-            reason));
-    log()
-        .warn(
-            "{}: level {} partition {} goes to executor {}",
-            reason,
-            fallBack.level(),
-            fallBack.partition(),
-            fallBack.executor());
+            reason);
+    if (journal.missed(stage, miss)) {
+      log()
+          .warn(
+              "{}: level {} partition {} goes to executor {}",
+              reason,
+              miss.level(),
+              miss.partition(),
+              miss.executor());
+    }
   }
 
   /** A job that cannot get all its tasks running would wait for ever: it fails with the reason. */

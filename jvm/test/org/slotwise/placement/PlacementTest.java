@@ -86,4 +86,15 @@ final class PlacementTest {
     assert journal.of("id").fallBacks().size() == Journal.KEPT;
     assert journal.of("id").fallBacks().iterator().next().batch() == 2 * Journal.KEPT;
   }
+
+  static void aMissIsNewsUntilItIsTheSameAsInTheBatchBefore() {
+    Journal journal = new Journal();
+    QueryStage stage = new QueryStage("id", "", 0, 0, 1);
+    assert journal.missed(stage, new Journal.Miss(1, 0, 0, 5, "7", "gone"));
+    assert !journal.missed(stage, new Journal.Miss(2, 0, 0, 5, "7", "gone"));
+    assert journal.missed(stage, new Journal.Miss(2, 0, 1, 5, "7", "gone"));
+    assert journal.missed(stage, new Journal.Miss(3, 0, 0, 5, "8", "gone"));
+    // Meanwhile it was in its slot.
+    assert journal.missed(stage, new Journal.Miss(9, 0, 0, 5, "8", "gone"));
+  }
 }
