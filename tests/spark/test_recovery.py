@@ -146,14 +146,20 @@ def command(folder: Path, seconds: int, spec: str = SPEC) -> subprocess.Popen[st
         str(folder / "out"),
         "--json",
     ]
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+    with (folder / "told").open("w") as told:
+        return subprocess.Popen(
+            [sys.executable, "-c", program, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=told,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+
+
+def told(folder: Path) -> str:
+    """What the last command has told on its way."""
+    return (folder / "told").read_text(encoding="utf-8")
 
 
 def clusters(pid: int) -> list[Path]:
@@ -163,12 +169,18 @@ def clusters(pid: int) -> list[Path]:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """The command, once it has written something; killed at the end if it still runs."""
+    """The command, once it is watched and has written something; killed at the end if it still
+    runs.
+    """
     before = len(written(folder))
     started = command(folder, 600)
+
+    def goes_on() -> bool:
+        assert started.poll() is None, told(folder)
+        return "start-up: " in told(folder) and len(written(folder)) > before
+
     try:
-        wait_until(lambda: len(written(folder)) > before or started.poll() is not None, seconds=150)
-        assert started.poll() is None, started.communicate()[1]
+        wait_until(goes_on, seconds=150)
         yield started
     finally:
         started.kill()
@@ -190,18 +202,18 @@ def test_the_driver_killed_then_a_worker_killed_then_ctrl_c(tmp_path: Path) -> N
         worker.kill()
         wait_until(lambda: len(ids(tmp_path)) > before + 10 * RATE, seconds=120)
         second.send_signal(signal.SIGINT)
-        answer, told = second.communicate(timeout=60)
-        assert second.returncode == INTERRUPTED, told
+        answer, _ = second.communicate(timeout=60)
+        assert second.returncode == INTERRUPTED, told(tmp_path)
     check(tmp_path)
-    assert any("has no executor" in event for event in json.loads(answer)["events"]), told
+    assert any("has no executor" in event for event in json.loads(answer)["events"]), told(tmp_path)
 
 
 def test_sql_that_does_not_parse_leaves_nothing(tmp_path: Path) -> None:
     started = command(tmp_path, 10, SPEC.replace("n: count(*)", "n: count(("))
     wait_until(lambda: clusters(started.pid))
-    answer, told = started.communicate(timeout=120)
+    answer, _ = started.communicate(timeout=120)
     assert started.returncode == 1
     assert answer == ""
-    assert "slotwise: operator 'c': Syntax error" in told.splitlines()[-1]
+    assert "slotwise: operator 'c': Syntax error" in told(tmp_path).splitlines()[-1]
     assert not clusters(started.pid)
     assert not (tmp_path / "checkpoint").exists()
