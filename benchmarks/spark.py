@@ -2,8 +2,8 @@
 
     python -m benchmarks.spark [NAME ...]
 
-NAME is one of start_up, diamond, chain, changes, recovery; all if none is given. Two slots on two
-nodes. What must hold is printed beside what was measured.
+NAME is one of start_up, diamond, chain, changes, recovery, restart; all if none is given. Two slots
+on two nodes. What must hold is printed beside what was measured.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from statistics import median
 import psutil
 from pyspark.sql import SparkSession
 from tests import builders
+from tests.spark import counting
+from tests.spark.conftest import wait_until
 from tests.spark.plans import plan, topology
+from tests.spark.running import written, written_files
 
 from slotwise.cli.output import note, show
 from slotwise.model import Logic, Plan
@@ -178,8 +181,33 @@ def recovery(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
                 time.sleep(0.1)
             recover(run, failures=1, tries=1)
             seconds.append(time.monotonic() - began)
+    return [_longest("executor killed, s", seconds)]
+
+
+def restart(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
+    """`slotwise run` killed and started again, then a worker killed: until new output is written"""
+    folder.mkdir()
+    again, without = [], []
+    for _ in range(KILLS):
+        with counting.writing(folder):
+            pass  # It is killed here.
+        known, began = set(written_files(folder)), time.time()
+        with counting.writing(folder) as program:
+            new = set(written_files(folder)) - known
+            again.append(min(file.stat().st_mtime for file in new) - began)
+            began = time.time()
+            counting.worker(program.pid).kill()
+            wait_until(lambda since=began: any(row["ts"] > 1e6 * since for row in written(folder)))
+            without.append(time.time() - began)
+    return [
+        _longest("program killed and started again, s", again),
+        _longest("worker killed, s", without),
+    ]
+
+
+def _longest(what: str, seconds: list[float]) -> Row:
     told = ", ".join(f"{each:.1f}" for each in sorted(seconds))
-    return [(f"executor killed, s ({told})", f"{max(seconds):.1f}", "under 30")]
+    return (f"{what} ({told})", f"{max(seconds):.1f}", "under 30")
 
 
 def _held() -> dict[str, int]:
@@ -198,6 +226,7 @@ MEASURES: tuple[Callable[[SparkSession, Path, Timeline], list[Row]], ...] = (
     chain,
     changes,
     recovery,
+    restart,
 )
 
 if __name__ == "__main__":

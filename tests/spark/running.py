@@ -37,6 +37,10 @@ def written(folder: Path) -> list[dict[str, Any]]:
     """All rows of finished batches."""
     return [
         json.loads(line)
-        for file in sorted((folder / "out").glob("batch-*.json"))
+        for file in written_files(folder)
         for line in file.read_text(encoding="utf-8").splitlines()
     ]
+
+
+def written_files(folder: Path) -> list[Path]:
+    return sorted((folder / "out").glob("batch-*.json"))

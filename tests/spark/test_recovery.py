@@ -5,12 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +18,16 @@ from pyspark.sql import SparkSession
 
 from slotwise.cli import INTERRUPTED
 from slotwise.model import Grouping, Logic, SlotwiseError
-from slotwise.spark import daemons, meters
+from slotwise.spark import meters
 from slotwise.spark.supervise import recover, supervise
 from tests.spark.conftest import MODEL, wait_until
+from tests.spark.counting import KEYS, RATE, SPEC, clusters, command, ids, told, worker, writing
 from tests.spark.plans import plan, topology
 from tests.spark.running import running, written
 
 pytestmark = pytest.mark.cluster
 
 RECORDS = 1500
-KEYS = 5
-RATE = 100
 
 
 def counted(records: int = RECORDS) -> Any:
@@ -47,10 +41,6 @@ def counted(records: int = RECORDS) -> Any:
         logic={"s": source, "c": count},
         groupings={"s>c": Grouping("fields", ("value",))},
     )
-
-
-def ids(folder: Path) -> set[int]:
-    return {row["id"] for row in written(folder) if row["_sink"] == "z"}
 
 
 def check(folder: Path) -> None:
@@ -104,102 +94,14 @@ def test_a_checkpoint_of_another_topology_is_refused(spark: SparkSession, tmp_pa
         pass
 
 
-SPEC = f"""
-topology:
-  name: counted
-  operators:
-    s: {{kind: source, expr: "CAST(id % {KEYS} AS STRING)"}}
-    c: {{aggregate: {{by: value, n: count(*)}}}}
-    k: {{kind: sink}}
-    z: {{kind: sink}}
-  streams:
-    - {{from: s, to: c, grouping: {{fields: value}}}}
-    - {{from: c, to: k}}
-    - {{from: s, to: z}}
-profiles:
-  s: {{fixed: {{cpu: 0.1}}}}
-  c: {{fixed: {{threads: 2, cpu: 0.2}}}}
-  k: {{fixed: {{cpu: 0.1}}}}
-  z: {{fixed: {{cpu: 0.1}}}}
-cluster:
-  - {{name: left, slots: 1, memory_gb: 1}}
-  - {{name: right, slots: 1, memory_gb: 1}}
-scheduler: {{placer: round-robin}}
-"""
-
-
-def command(folder: Path, seconds: int, spec: str = SPEC) -> subprocess.Popen[str]:
-    (folder / "spec.yaml").write_text(spec, encoding="utf-8")
-    program = "import sys; from slotwise.cli import run; sys.exit(run(sys.argv[1:]))"
-    arguments = [
-        "run",
-        str(folder / "spec.yaml"),
-        "--rate",
-        str(RATE),
-        "--for",
-        f"{seconds}s",
-        "--batch",
-        "2s",
-        "--checkpoint",
-        str(folder / "checkpoint"),
-        "--output",
-        str(folder / "out"),
-        "--json",
-    ]
-    with (folder / "told").open("w") as told:
-        return subprocess.Popen(
-            [sys.executable, "-c", program, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=told,
-            text=True,
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-
-
-def told(folder: Path) -> str:
-    """What the last command has told on its way."""
-    return (folder / "told").read_text(encoding="utf-8")
-
-
-def clusters(pid: int) -> list[Path]:
-    """The folders of a program's clusters."""
-    return list(Path(tempfile.gettempdir()).glob(f"{daemons.PREFIX}{pid}-*"))
-
-
-@contextmanager
-def writing(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """The command, once it is watched and has written something; killed at the end if it still
-    runs.
-    """
-    before = len(written(folder))
-    started = command(folder, 600)
-
-    def goes_on() -> bool:
-        assert started.poll() is None, told(folder)
-        return "start-up: " in told(folder) and len(written(folder)) > before
-
-    try:
-        wait_until(goes_on, seconds=150)
-        yield started
-    finally:
-        started.kill()
-        started.communicate()
-
-
 def test_the_driver_killed_then_a_worker_killed_then_ctrl_c(tmp_path: Path) -> None:
     with writing(tmp_path) as first:
         children = psutil.Process(first.pid).children(recursive=True)
         assert children
     wait_until(lambda: not any(child.is_running() for child in children))
     with writing(tmp_path) as second:
-        worker = next(
-            child
-            for child in psutil.Process(second.pid).children(recursive=True)
-            if any(part.endswith("worker.Worker") for part in child.cmdline())
-        )
         before = len(ids(tmp_path))
-        worker.kill()
+        worker(second.pid).kill()
         wait_until(lambda: len(ids(tmp_path)) > before + 10 * RATE, seconds=120)
         second.send_signal(signal.SIGINT)
         answer, _ = second.communicate(timeout=60)

@@ -31,7 +31,7 @@ from slotwise.spark import meters
 from slotwise.spark.launch import Run
 from tests.spark.conftest import MODEL, wait_until
 from tests.spark.plans import plan, topology
-from tests.spark.running import running, written
+from tests.spark.running import running, written, written_files
 
 pytestmark = pytest.mark.cluster
 
@@ -107,14 +107,15 @@ def test_200_000_ids_through_the_diamond(spark: SparkSession, tmp_path: Path) ->
     made = plan(of, {"a": 2, "j": 2}, on=MODEL, rate=20_000)
 
     def lines() -> int:
-        return sum(len(file.read_bytes().splitlines()) for file in files())
-
-    def files() -> list[Path]:
-        return sorted((tmp_path / "out").glob("batch-*.json"))
+        return sum(len(file.read_bytes().splitlines()) for file in written_files(tmp_path))
 
     with running(spark, made, tmp_path, batch_seconds=5.0) as run:
         wait_until(lambda: lines() >= 400_000, seconds=240, query=run.query)
-    found = [int(id) for file in files() for id in re.findall(r'"id":(\d+)', file.read_text())]
+    found = [
+        int(id)
+        for file in written_files(tmp_path)
+        for id in re.findall(r'"id":(\d+)', file.read_text())
+    ]
     assert np.array_equal(np.bincount(found), np.full(200_000, 2))
 
 

@@ -1,0 +1,103 @@
+"""`slotwise run` as a program of its own, which counts keys and may be killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from slotwise.spark import daemons
+from tests.spark.conftest import wait_until
+from tests.spark.running import written
+
+KEYS = 5
+RATE = 100
+SPEC = f"""
+topology:
+  name: counted
+  operators:
+    s: {{kind: source, expr: "CAST(id % {KEYS} AS STRING)"}}
+    c: {{aggregate: {{by: value, n: count(*)}}}}
+    k: {{kind: sink}}
+    z: {{kind: sink}}
+  streams:
+    - {{from: s, to: c, grouping: {{fields: value}}}}
+    - {{from: c, to: k}}
+    - {{from: s, to: z}}
+profiles:
+  s: {{fixed: {{cpu: 0.1}}}}
+  c: {{fixed: {{threads: 2, cpu: 0.2}}}}
+  k: {{fixed: {{cpu: 0.1}}}}
+  z: {{fixed: {{cpu: 0.1}}}}
+cluster:
+  - {{name: left, slots: 1, memory_gb: 1}}
+  - {{name: right, slots: 1, memory_gb: 1}}
+scheduler: {{placer: round-robin}}
+"""
+
+
+def command(folder: Path, seconds: int = 600, spec: str = SPEC) -> subprocess.Popen[str]:
+    """Start it; checkpoint, output and what it tells are in `folder`."""
+    (folder / "spec.yaml").write_text(spec, encoding="utf-8")
+    program = "import sys; from slotwise.cli import run; sys.exit(run(sys.argv[1:]))"
+    options = ["--rate", str(RATE), "--for", f"{seconds}s", "--batch", "2s", "--json"]
+    folders = ["--checkpoint", str(folder / "checkpoint"), "--output", str(folder / "out")]
+    with (folder / "told").open("w") as told:
+        return subprocess.Popen(
+            [sys.executable, "-c", program, "run", str(folder / "spec.yaml"), *options, *folders],
+            stdout=subprocess.PIPE,
+            stderr=told,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command, once it is watched and has written something; killed at the end if it still
+    runs.
+    """
+    before = len(written(folder))
+    started = command(folder)
+
+    def goes_on() -> bool:
+        assert started.poll() is None, told(folder)
+        return "start-up: " in told(folder) and len(written(folder)) > before
+
+    try:
+        wait_until(goes_on, seconds=150)
+        yield started
+    finally:
+        started.kill()
+        started.communicate()
+
+
+def told(folder: Path) -> str:
+    """What the last command has told on its way."""
+    return (folder / "told").read_text(encoding="utf-8")
+
+
+def ids(folder: Path) -> set[int]:
+    """Those that have passed through, beside the counts."""
+    return {row["id"] for row in written(folder) if row["_sink"] == "z"}
+
+
+def clusters(pid: int) -> list[Path]:
+    """The folders of a program's clusters."""
+    return list(Path(tempfile.gettempdir()).glob(f"{daemons.PREFIX}{pid}-*"))
+
+
+def worker(pid: int) -> psutil.Process:
+    """A worker of a program's cluster."""
+    return next(
+        child
+        for child in psutil.Process(pid).children(recursive=True)
+        if any(part.endswith("worker.Worker") for part in child.cmdline())
+    )
