@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from dataclasses import replace
@@ -28,6 +29,7 @@ from slotwise.model import (
 from slotwise.placers.round_robin import RoundRobin
 from slotwise.placers.sam import Sam
 from slotwise.spark import meters
+from slotwise.spark.cluster import SparkCluster
 from slotwise.spark.launch import Run
 from tests.spark.conftest import MODEL, wait_until
 from tests.spark.plans import plan, topology
@@ -119,18 +121,22 @@ def test_200_000_ids_through_the_diamond(spark: SparkSession, tmp_path: Path) ->
     assert np.array_equal(np.bincount(found), np.full(200_000, 2))
 
 
-def held(spark: SparkSession) -> dict[str, int]:
-    """What the executors and this program's Java hold."""
+def held(spark: SparkSession, folder: Path) -> dict[str, int]:
+    """What the executors and this program's Java hold, and their files in the cluster's folder."""
     pids = [executor.pid for executor in meters.snapshot(spark).executors]
     processes = [*psutil.Process().children(), *map(psutil.Process, pids)]
     return {
         "executors": len(pids),
         "threads": sum(process.num_threads() for process in processes),
         "open files": sum(process.num_fds() for process in processes),
+        "files": sum(len(names) for _, _, names in os.walk(folder)),
     }
 
 
-def test_twenty_new_placements_one_after_the_other(spark: SparkSession, tmp_path: Path) -> None:
+def test_twenty_new_placements_one_after_the_other(
+    spark: SparkSession, embedded: SparkCluster, tmp_path: Path
+) -> None:
+    assert embedded.folder is not None
     made = plan(SHAPES["diamond"], {"j": 2}, on=MODEL, rate=500)
     slots = made.placement.slots
     with running(spark, made, tmp_path, batch_seconds=1.0) as run:
@@ -143,11 +149,13 @@ def test_twenty_new_placements_one_after_the_other(spark: SparkSession, tmp_path
             assert not change.restarted
             assert change.batch <= before + 2
             if number == 5:
-                warm = held(spark)
+                warm = held(spark, embedded.folder)
         # Less than one more for each change since. Spark keeps what a batch has broadcast until
         # Java collects its garbage.
         spark.sparkContext._jvm.System.gc()  # type: ignore[union-attr]
-        wait_until(lambda: all(n < warm[what] + 15 for what, n in held(spark).items()))
+        wait_until(
+            lambda: all(n < warm[what] + 15 for what, n in held(spark, embedded.folder).items())
+        )
         run.await_batch()
     ids = Counter(row["id"] for row in written(tmp_path))
     # Repeated ids would be replays, missing ones losses.
