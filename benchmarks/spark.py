@@ -95,7 +95,7 @@ def diamond(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
     of = plan(topology(*streams), on=MODEL, rate=5000)
     with running(spark, of, folder) as run:
         supervise(run, WARM_UP_SECONDS)
-        run.forget()
+        run.watch.forget()
         supervise(run, SECONDS)
         seen = run.observation()
     assert seen is not None

@@ -70,7 +70,7 @@ def take_turns(run: Run) -> list[tuple[str, Observation]]:
 
 def measured(run: Run) -> Observation:
     supervise(run, SETTLING_SECONDS)
-    run.forget()
+    run.watch.forget()
     supervise(run, MEASURED_SECONDS)
     seen = run.observation()
     assert seen is not None

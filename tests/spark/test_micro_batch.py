@@ -104,11 +104,11 @@ def test_python_code_is_metered_where_it_runs(spark: SparkSession, tmp_path: Pat
 
         def all_told() -> bool:
             run.tick()
-            seen = {t.level: t for t in run.snapshots[-1].threads if t.query == run.query.id}
+            seen = {t.level: t for t in run.watch.snapshots[-1].threads if t.query == run.query.id}
             return len(seen) == 3 and (seen[1].arrivals, seen[2].arrivals) == (400, 200)
 
         wait_until(all_told, query=run.query)
-        seen = {t.level: t for t in run.snapshots[-1].threads if t.query == run.query.id}
+        seen = {t.level: t for t in run.watch.snapshots[-1].threads if t.query == run.query.id}
         load = run.observation().operators[1]  # type: ignore[union-attr]
     assert (seen[1].arrivals, seen[1].emitted) == (400, 200)
     assert seen[1].busy_seconds >= 400 * 0.002

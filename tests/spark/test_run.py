@@ -243,12 +243,12 @@ def test_every_batch_is_observed(spark: SparkSession, tmp_path: Path) -> None:
             """Tuples that the batches observed so far have taken in."""
             run.tick()
             seconds = {p.batchId: p.batchDuration / 1000 for p in run.query.recentProgress}
-            return round(sum(seen.rate * seconds[b] for b, seen in run.batches.items()))
+            return round(sum(seen.rate * seconds[b] for b, seen in run.watch.batches.items()))
 
         wait_until(lambda: arrived() >= 2000, query=run.query)
         assert arrived() == 2000
-        assert sorted(run.batches) == list(range(len(run.batches)))
-        first = run.batches[min(run.batches)]
+        assert sorted(run.watch.batches) == list(range(len(run.watch.batches)))
+        first = run.watch.batches[min(run.watch.batches)]
     assert first.origin == "measured"
     assert {thread.slot for thread in first.threads} == {str(MODEL.slot(s)) for s in range(3)}
     waits = [load.waiting_ms for load in first.operators]
@@ -265,7 +265,7 @@ def test_an_overloaded_operator_shows(spark: SparkSession, tmp_path: Path) -> No
 
         def enough() -> bool:
             run.tick()
-            return len(run.snapshots) >= 12
+            return len(run.watch.snapshots) >= 12
 
         wait_until(enough, query=run.query)
         seen = run.observation()
@@ -295,7 +295,7 @@ def test_operators_without_logic_take_their_own_time_only(
 
         def enough() -> bool:
             run.tick()
-            return len(run.snapshots) >= 3
+            return len(run.watch.snapshots) >= 3
 
         wait_until(enough, query=run.query)
         seen = run.observation()

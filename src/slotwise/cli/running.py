@@ -153,7 +153,7 @@ def _run(
             if is_over():
                 running.events.append("ended during the warm-up: the summary is of that")
             else:
-                running.forget()
+                running.watch.forget()
                 supervise(running, duration - warm_up, each_tick, is_over=is_over)
             return _summary(running, times, interrupted=is_over())
 
@@ -194,7 +194,7 @@ def _summary(running: Run, times: Timeline, *, interrupted: bool) -> Summary:
         sum(task.slot == task.planned for task in where.tasks),
         len(where.tasks),
         missed_goals(running.plan.pipeline.goals, running.options.rate, seen),
-        running.batches,
+        running.watch.batches,
         interrupted,
     )
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +17,9 @@ from slotwise.spark import checkpoints, meters, placing
 from slotwise.spark.compile import Query, compile, first_sentence
 from slotwise.spark.failures import why
 from slotwise.spark.loads import Watched, latencies_of
-from slotwise.spark.observing import observe
 from slotwise.spark.outline import Outline, outline
 from slotwise.spark.synthetic import Work
+from slotwise.spark.watching import Watch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,12 +31,6 @@ FIRST_TUPLE_SECONDS = 60.0
 CATCH_UP_SECONDS = 30.0
 IN_PACE_MS = 500.0
 """A query that is no later than this keeps pace with its sources."""
-MOST_SNAPSHOTS = 1200
-"""Of a longer run every other one is kept, again and again."""
-LATEST_SECONDS = 60
-MOST_BATCHES = 1000
-REPORTED_SECONDS = 2.0
-"""The meters' last reports of a batch have come this long after its end."""
 
 
 @dataclass(frozen=True)
@@ -72,23 +64,15 @@ class Change:
 
 @dataclass
 class Run:
-    """A query of a plan. Its meters go on over restarts."""
+    """A query of a plan."""
 
     spark: SparkSession
     outline: Outline
     options: Options
     query: StreamingQuery
+    watch: Watch
     events: list[str] = field(default_factory=list)
     """What happened, one sentence each."""
-    snapshots: list[meters.MeterSnapshot] = field(default_factory=list)
-    """Of the meters since `forget`: one per second, of long runs one per 2, 4, … seconds."""
-    latest: deque[meters.MeterSnapshot] = field(
-        default_factory=lambda: deque(maxlen=LATEST_SECONDS)
-    )
-    """The last ones, one per second."""
-    batches: dict[int, Observation] = field(default_factory=dict)
-    """What was seen in each finished batch; the last thousand."""
-    _read_at: float = 0.0
 
     @property
     def plan(self) -> Plan:
@@ -105,52 +89,12 @@ class Run:
         return Watched(self.plan, self.outline.layout, str(self.query.id), rate * shares)
 
     def tick(self) -> None:
-        """Read the meters, unless less than about a second was reported since the last time."""
-        if time.time() < self._read_at + 0.5:
-            return
-        self._read_at = time.time()
-        snapshot = meters.snapshot(self.spark)
-        if self.latest and snapshot.time < self.latest[-1].time + 0.9:
-            return
-        self.latest.append(snapshot)
-        if len(self.snapshots) < 2 or snapshot.time > self.snapshots[-1].time + 0.9 * self._step():
-            self.snapshots.append(snapshot)
-        if len(self.snapshots) > MOST_SNAPSHOTS:
-            del self.snapshots[1::2]
-        self._observe_batches(snapshot.time)
-
-    def _step(self) -> float:
-        return self.snapshots[1].time - self.snapshots[0].time
-
-    def forget(self) -> None:
-        """Leave what was seen until now out of `observation`: the warm-up."""
-        del self.snapshots[:-1]
+        """Let `watch` read the meters."""
+        self.watch.tick(self.query, self.watched)
 
     def observation(self, last_seconds: float | None = None) -> Observation | None:
-        """What was seen, in the last seconds (a minute at most) or in all; None before the second
-        report.
-        """
-        chosen = self.snapshots
-        if last_seconds is not None and self.latest:
-            since = self.latest[-1].time - last_seconds
-            chosen = [snapshot for snapshot in self.latest if snapshot.time >= since]
-        return observe(self.watched, chosen) if len(chosen) >= 2 else None
-
-    def _observe_batches(self, now: float) -> None:
-        """Complete `batches` with those that have ended and reported."""
-        for progress in self.query.recentProgress:
-            batch = int(progress.batchId)
-            began = datetime.fromisoformat(progress.timestamp).timestamp()
-            ended = began + progress.batchDuration / 1000
-            if batch in self.batches or now < ended + REPORTED_SECONDS:
-                continue
-            seen = meters.batch_snapshot(self.spark, str(self.query.id), batch)
-            if seen.threads:
-                executors = next((s.executors for s in self.latest if s.time >= began), ())
-                nothing = meters.MeterSnapshot(began, (), (), executors)
-                self.batches[batch] = observe(self.watched, [nothing, replace(seen, time=ended)])
-        for oldest in sorted(self.batches)[:-MOST_BATCHES]:
-            del self.batches[oldest]
+        """As `Watch.observation`."""
+        return self.watch.observation(self.watched, last_seconds)
 
     def latencies(self) -> NDArray[np.int64]:
         """How many tuples at the query's end were in each bucket of latencies, as far as told."""
@@ -295,7 +239,7 @@ def start(spark: SparkSession, of: Outline, options: Options) -> Run:
     _check_state(checkpoints.state_threads(options.checkpoint), of)
     if options.output is not None:
         options.output.mkdir(parents=True, exist_ok=True)
-    return Run(spark, of, options, _started(spark, of, options))
+    return Run(spark, of, options, _started(spark, of, options), Watch(spark))
 
 
 def _check_state(threads: int | None, of: Outline) -> None:

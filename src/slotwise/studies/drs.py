@@ -8,7 +8,7 @@ share (8), service times that are not exponential, and the time of a decision (T
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,12 @@ from slotwise.allocators.drs import share_out
 from slotwise.model import (
     NetworkDelays,
     Observation,
-    Plan,
 )
 from slotwise.placers.round_robin import RoundRobin
 from slotwise.predictors import predict
 from slotwise.rates import arrival_rates
-from slotwise.simulation import PlanChange, Routing, simulate
+from slotwise.simulation import Routing, simulate
 from slotwise.studies.divisions import (
-    PROCESSORS,
     Application,
     Division,
     Fitted,
@@ -35,6 +33,17 @@ from slotwise.studies.divisions import (
 )
 from slotwise.studies.given import given_threads, placed
 from slotwise.studies.paper import Paper, paper
+from slotwise.studies.rebalancing import (
+    CHANGE_MINUTE,
+    MOVE_PAUSE_S,
+    NEW_MACHINE_PAUSE_S,
+    ONE_QUEUE,
+    STORM_PAUSE_S,
+    machines_chart,
+    machines_line,
+    rebalance_chart,
+    recovery,
+)
 from slotwise.studies.study import FULL, Chart, Comparison, Effort, Line, Study, Table
 from slotwise.workloads.drs import (
     VIDEO_RATE,
@@ -42,12 +51,8 @@ from slotwise.workloads.drs import (
     video_logo_detection,
 )
 
-MINUTES, CHANGE_MINUTE = 27, 13
-MOVE_PAUSE_S, NEW_MACHINE_PAUSE_S, STORM_PAUSE_S = 3.0, 20.0, 90.0
 BUSY = 0.5
 """How busy the threads of the synthetic chain are."""
-ONE_QUEUE = Routing(shuffle="random", selectivity="random", queue="shared")
-"""What the model assumes: an operator's threads serve one queue."""
 OWN_QUEUES = Routing(selectivity="random")
 """What engines do: every thread has its queue, tuples are dealt out in turn."""
 SIX = "Six divisions of 22 processors"
@@ -96,9 +101,9 @@ def study(effort: Effort = FULL) -> Study:
         fewest_machines(vld, bound_ms, started)
         for bound_ms, started in ((_told("bound-a"), 17), (_told("bound-b"), 22))
     ]
-    changing = [_changing(vld, each, effort) for each in machines]
+    changing = [machines_line(vld, each, effort) for each in machines]
     rebalanced = [
-        _rebalance_chart(app, effort)
+        rebalance_chart(app, effort)
         for app in effort.each(effort.pick((vld, fpd), (vld,)), "re-balancing")
     ]
     charts = (
@@ -106,7 +111,7 @@ def study(effort: Effort = FULL) -> Study:
         _network_chart(network),
         _service_chart(service),
         *rebalanced,
-        _over_minutes("machines", "VLD: machines added and removed", changing, _levels(machines)),
+        machines_chart(vld, machines, changing),
     )
     return Study(
         name="drs",
@@ -316,75 +321,6 @@ def _numbers(table: Table, column: str) -> tuple[float, ...]:
     return tuple(float(value) for value in table.column(column) if isinstance(value, (int, float)))
 
 
-def _rebalance_chart(app: Application, effort: Effort) -> Chart:
-    """Figure 9: from three divisions to the recommended one after 13 minutes."""
-    best = app.recommended(PROCESSORS)
-    lines = [
-        _minutes(app, division, best, MOVE_PAUSE_S, effort)
-        for division in dict.fromkeys((best, *app.named))
-    ]
-    storm = _minutes(app, app.named[1], best, STORM_PAUSE_S, effort)
-    lines.append(replace(storm, name=f"{storm.name}, pause of {STORM_PAUSE_S:g} s"))
-    return _over_minutes(f"rebalance-{app.name.lower()}", f"{app.name}: re-balancing", lines)
-
-
-def _recovery(chart: Chart) -> str:
-    """How many minutes after the change each line is back at the recommended division's level."""
-    best = chart.lines[0]
-    told = []
-    for line in chart.lines[1:]:
-        pairs = list(zip(line.y, best.y, strict=True))[CHANGE_MINUTE:]
-        back = [n for n, (y, level) in enumerate(pairs, 1) if y and level and y < 1.2 * level]
-        told.append(f"{line.name} in {back[0]}" if back else f"{line.name} not at all")
-    return (
-        f"{chart.title}: minutes until the mean sojourn time is within 20 % of what "
-        f"{best.name} has: {'; '.join(told)}."
-    )
-
-
-def _minutes(
-    app: Application, first: Division, then: Division, pause_s: float, effort: Effort
-) -> Line:
-    before, after = app.plan(first), app.plan(then)
-    return Line(division_name(first), *_series(before, after, app.rate, pause_s, effort))
-
-
-def _series(
-    before: Plan, after: Plan, rate: float, pause_s: float, effort: Effort
-) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
-    """(minute, mean sojourn time of the inputs of that minute)."""
-    same = before.placement == after.placement
-    changes = () if same else (PlanChange(60.0 * CHANGE_MINUTE, after, pause_s),)
-    seen = simulate(
-        before,
-        rate,
-        routing=ONE_QUEUE,
-        duration_s=60.0 * MINUTES,
-        warm_up=0.0,
-        seed=effort.seed,
-        changes=changes,
-        windows=MINUTES,
-    )
-    assert seen.series is not None
-    minutes = tuple(float(minute + 1) for minute in range(MINUTES))
-    return minutes, seen.series.latency_ms[:MINUTES]
-
-
-def _over_minutes(
-    name: str, title: str, lines: Sequence[Line], levels: tuple[tuple[str, float], ...] = ()
-) -> Chart:
-    return Chart(
-        name,
-        f"{title} after minute {CHANGE_MINUTE}",
-        "minute",
-        "mean sojourn time, ms",
-        tuple(lines),
-        log_y=True,
-        from_zero=False,
-        levels=levels,
-    )
-
-
 def _machines_table(found: Sequence[Fitted]) -> Table:
     return Table(
         MACHINES,
@@ -400,18 +336,6 @@ def _machines_table(found: Sequence[Fitted]) -> Table:
             for each in found
         ),
     )
-
-
-def _changing(app: Application, fitted: Fitted, effort: Effort) -> Line:
-    """Figure 10: the sojourn time while machines are added or removed."""
-    pause_s = NEW_MACHINE_PAUSE_S if fitted.processors > fitted.started else MOVE_PAUSE_S
-    before, after = app.plan(fitted.before), app.plan(fitted.after)
-    name = f"{fitted.started} → {fitted.processors} processors, at most {fitted.bound_ms:g} ms"
-    return Line(name, *_series(before, after, app.rate, pause_s, effort))
-
-
-def _levels(found: Sequence[Fitted]) -> tuple[tuple[str, float], ...]:
-    return tuple((f"{each.bound_ms:g} ms", each.bound_ms) for each in found)
 
 
 def _decision_table(app: Application, effort: Effort) -> Table:
@@ -508,7 +432,7 @@ def _remarks(
         " %.",
         f"Service times that are not exponential: Erlang is up to {erlang:.0f} % off, "
         f"Allen-Cunneen up to {allen:.0f} %.",
-        *map(_recovery, charts),
+        *map(recovery, charts),
         *(
             f"At most {each.bound_ms:g} ms: from {each.started} to {each.processors} processors, "
             f"estimated {each.before_ms:.0f} ms before and {each.after_ms:.0f} ms after."
