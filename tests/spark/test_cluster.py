@@ -109,7 +109,7 @@ def test_a_cluster_beyond_the_memory_of_the_machine_is_refused() -> None:
 def test_a_cluster_of_more_nodes_than_addresses_is_refused() -> None:
     with (
         pytest.raises(SlotwiseError, match="at most 244 nodes, not 300"),
-        cluster.embedded(model_cluster(300, slots=1), threads_per_slot=1, slot_memory_mb=1),
+        cluster.embedded(model_cluster(300, slots=1), threads_per_slot=1),
     ):
         pass
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from slotwise.model import Goals, Observation, Plan
     from slotwise.spark.launch import Options, Run
     from slotwise.spark.outline import Outline
-    from slotwise.spark.session import Timeline
+    from slotwise.spark.session import Site, Timeline
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 LINE_SECONDS = 10.0
@@ -69,6 +69,9 @@ def run(
     batch: Annotated[Seconds, Parameter(help="How often real-time mode commits.")] = 30.0,
     warm_up: Annotated[Seconds, Parameter(help="Left out of the summary.")] = 10.0,
     slot_memory_mb: Annotated[int, Parameter(help="Of each executor.")] = 512,
+    cores_per_slot: Annotated[
+        float | None, Parameter(help="A CPU quota, times the node's speed; else none.")
+    ] = None,
     explain: Annotated[
         bool, Parameter(negative=(), show_default=False, help="Print levels, partitions and SQL.")
     ] = False,
@@ -78,6 +81,7 @@ def run(
     from slotwise.spark.failures import silence_pyspark
     from slotwise.spark.launch import Options
     from slotwise.spark.outline import outline
+    from slotwise.spark.session import Site
 
     made = _plan(spec, plan, rate, placer)
     found = outline(made)
@@ -89,7 +93,8 @@ def run(
         return DONE
     with _folder(checkpoint) as where:
         options = Options(where, rate=rate, work=work, batch_seconds=batch, output=output)
-        summary = _run(found, options, duration, warm_up, master, slot_memory_mb)
+        site = Site(master, slot_memory_mb, cores_per_slot)
+        summary = _run(found, options, site, duration, warm_up)
     return _tell(made, summary, json)
 
 
@@ -134,18 +139,15 @@ def _folder(checkpoint: Path | None) -> Iterator[Path]:
 def _run(
     found: Outline,
     options: Options,
+    site: Site,
     duration: float,
     warm_up: float,
-    master: str | None,
-    slot_memory_mb: int,
 ) -> Summary:
     from slotwise.spark.session import Timeline, launched
     from slotwise.spark.supervise import supervise
 
     times = Timeline(tell=note)
-    with launched(
-        found, options, master=master, slot_memory_mb=slot_memory_mb, timeline=times
-    ) as running:
+    with launched(found, options, site=site, timeline=times) as running:
         note(f"start-up: {times.seconds:.1f} s")
         warm_up = min(warm_up, duration / 2)
         with _live() as each_tick, _ended_by_ctrl_c() as is_over:

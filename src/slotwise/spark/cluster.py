@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
 import sys
@@ -25,6 +26,7 @@ MASTER_HOST = "127.0.0.1"
 FIRST_WORKER = 11
 """Worker n listens on 127.0.0.(11 + n), so that Spark takes the nodes for different hosts."""
 DAEMON_MB = 200
+LEAST_SLOT_MB = 450
 POLL_SECONDS = 0.1
 HEAP_SHARE = 0.8
 """A Java process takes more than its heap; this part of it is heap, seen on small executors."""
@@ -71,10 +73,8 @@ def embedded(
     All processes and files end with the `with` block. When this program is killed, the processes
     end by themselves, and the next cluster removes the files.
     """
-    java.check()
-    _check_addresses(cluster)
-    _check_memory(cluster, slot_memory_mb)
-    quota = cgroups.quota(cores_per_slot, _speeds(cluster)) if cores_per_slot else None
+    check(cluster, slot_memory_mb, cores_per_slot)
+    quota = None if cores_per_slot is None else cgroups.quota(cores_per_slot, _speeds(cluster))
     try:
         with daemons.folder() as folder:
             master_port = daemons.free_port(MASTER_HOST) if port is None else port
@@ -105,19 +105,44 @@ def embedded(
             quota.remove()
 
 
+def check(cluster: model.Cluster, slot_memory_mb: int, cores_per_slot: float | None = None) -> None:
+    """Raise SlotwiseError, with one sentence, for an embedded cluster that cannot start here."""
+    java.check()
+    most = 255 - FIRST_WORKER
+    if len(cluster.nodes) > most:
+        raise SlotwiseError(
+            f"an embedded cluster has at most {most} nodes, not {len(cluster.nodes)}"
+        )
+    if cores_per_slot is not None and not 0 < cores_per_slot < math.inf:
+        raise SlotwiseError(f"a CPU quota of {cores_per_slot:g} cores per slot is none: give more")
+    if slot_memory_mb < LEAST_SLOT_MB:
+        raise SlotwiseError(
+            f"{slot_memory_mb} MB are too little for a slot: Spark's executors need at least "
+            f"{LEAST_SLOT_MB} MB"
+        )
+    _check_memory(cluster, slot_memory_mb)
+
+
 def existing(
     master_url: str, cluster: model.Cluster, *, threads_per_slot: int, slot_memory_mb: int = 512
 ) -> SparkCluster:
     """The standalone master at `spark://host:port`; refused if nobody answers there."""
-    host, _, port = master_url.removeprefix("spark://").rpartition(":")
-    if not (master_url.startswith("spark://") and host and port.isdigit()):
-        raise SlotwiseError(f"'{master_url}' is no master: write spark://host:port")
+    check_master(master_url)
+    address = master_url.removeprefix("spark://")
+    return SparkCluster(f"spark-placed://{address}", cluster, threads_per_slot, slot_memory_mb)
+
+
+def check_master(url: str) -> None:
+    """Raise SlotwiseError, with one sentence, unless a session can be made at this master."""
+    host, _, port = url.removeprefix("spark://").rpartition(":")
+    if not (url.startswith("spark://") and host and port.isdigit()):
+        raise SlotwiseError(f"'{url}' is no master: write spark://host:port")
     java.check()
     try:
         socket.create_connection((host, int(port)), timeout=5).close()
-    except OSError as failed:
-        raise SlotwiseError(f"no master answers at {master_url}: {failed.strerror}") from failed
-    return SparkCluster(f"spark-placed://{host}:{port}", cluster, threads_per_slot, slot_memory_mb)
+    except (OSError, OverflowError) as failed:
+        reason = failed.strerror if isinstance(failed, OSError) else failed
+        raise SlotwiseError(f"no master answers at {url}: {reason or failed}") from failed
 
 
 @dataclass(frozen=True)
@@ -300,12 +325,4 @@ def _check_memory(cluster: model.Cluster, slot_memory_mb: int) -> None:
             f"{cluster.slots} slots of {slot_memory_mb} MB on {len(cluster.nodes)} nodes need "
             f"{needed:,.0f} MB of memory and {available:,.0f} MB are free: "
             "take fewer slots or give each less"
-        )
-
-
-def _check_addresses(cluster: model.Cluster) -> None:
-    most = 255 - FIRST_WORKER
-    if len(cluster.nodes) > most:
-        raise SlotwiseError(
-            f"an embedded cluster has at most {most} nodes, not {len(cluster.nodes)}"
         )

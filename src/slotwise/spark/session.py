@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slotwise.model import Plan, SlotwiseError
 from slotwise.spark import checkpoints, cluster
 from slotwise.spark.explain import checked_sql
 from slotwise.spark.launch import Options, Run, start
@@ -36,30 +37,69 @@ class Timeline:
         return sum(seconds for _, seconds in self.steps)
 
 
+@dataclass(frozen=True)
+class Site:
+    """Where a plan is to run: on an embedded cluster, or at a master."""
+
+    master: str | None = None
+    """`spark://host:port` of an existing one."""
+    slot_memory_mb: int = 512
+    cores_per_slot: float | None = None
+    """A CPU quota per slot; see `cluster.embedded`."""
+
+    def check(self, plan: Plan) -> None:
+        """Raise SlotwiseError for what is known to be missing before anything starts."""
+        if self.master is None:
+            cluster.check(plan.cluster, self.slot_memory_mb, self.cores_per_slot)
+            return
+        if self.cores_per_slot is not None:
+            raise SlotwiseError(
+                f"a CPU quota per slot is for embedded clusters, not for {self.master}"
+            )
+        cluster.check_master(self.master)
+
+    @contextmanager
+    def cluster(self, plan: Plan) -> Iterator[cluster.SparkCluster]:
+        """Ready for sessions; an embedded one ends with the `with` block."""
+        threads, memory_mb = plan.allocation.total_threads, self.slot_memory_mb
+        if self.master is not None:
+            yield cluster.existing(
+                self.master, plan.cluster, threads_per_slot=threads, slot_memory_mb=memory_mb
+            )
+            return
+        with cluster.embedded(
+            plan.cluster,
+            threads_per_slot=threads,
+            slot_memory_mb=memory_mb,
+            cores_per_slot=self.cores_per_slot,
+        ) as started:
+            yield started
+
+
 @contextmanager
 def launched(
     outline: Outline,
     options: Options | None = None,
     *,
-    master: str | None = None,
-    slot_memory_mb: int = 512,
+    site: Site | None = None,
     timeline: Timeline | None = None,
 ) -> Iterator[Run]:
-    """The plan's query, delivering tuples: on an embedded cluster, or at `master`.
+    """The plan's query, delivering tuples; on an embedded cluster if no site is given.
 
     Without options, and so without a checkpoint that lasts, everything is gone at the end.
     """
-    times = timeline or Timeline()
+    site, times = site or Site(), timeline or Timeline()
     with ExitStack() as stack:
         if options is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="slotwise-run-"))
             options = Options(Path(folder) / "checkpoint")
         checkpoints.check(options.checkpoint, outline)
+        site.check(outline.plan)
         with ThreadPoolExecutor(1) as beside:
             # Java starts on one core: two starts at once take hardly longer than one.
-            coming = beside.submit(stack.enter_context, _cluster(outline, master, slot_memory_mb))
+            coming = beside.submit(stack.enter_context, site.cluster(outline.plan))
             with times.step("SQL checked"):
-                checked_sql(outline, embedded=master is None)
+                checked_sql(outline, embedded=site.master is None)
             with times.step("cluster, begun meanwhile"):
                 on = coming.result()
         with times.step("session with an executor per slot"):
@@ -73,19 +113,3 @@ def launched(
         with times.step("worked off what came due meanwhile"):
             run.await_pace()
         yield run
-
-
-@contextmanager
-def _cluster(
-    outline: Outline, master: str | None, slot_memory_mb: int
-) -> Iterator[cluster.SparkCluster]:
-    model, threads = outline.plan.cluster, outline.plan.allocation.total_threads
-    if master is not None:
-        yield cluster.existing(
-            master, model, threads_per_slot=threads, slot_memory_mb=slot_memory_mb
-        )
-        return
-    with cluster.embedded(
-        model, threads_per_slot=threads, slot_memory_mb=slot_memory_mb
-    ) as started:
-        yield started
