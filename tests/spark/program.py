@@ -33,7 +33,8 @@ def lose_a_worker() -> None:
         TWO_NODES, threads_per_slot=16, cores_per_slot=0.8 if permitted else None
     ) as made:
         spark = cluster.session(made)
-        quotas = [_quota(pid) for pid in _executors(made)] if permitted else None
+        # An executor is known before it has entered its group.
+        quotas = wait_until(lambda: _quotas(made)) if permitted else None
         placing.place(spark, "orphan", [[1], [1] * 4, [1] * 2])
         frame = three_levels(spark, rate=1000, records=RECORDS)
         with (
@@ -89,6 +90,12 @@ def _permits_quota() -> bool:
     except SlotwiseError:
         return False
     return True
+
+
+def _quotas(made: cluster.SparkCluster) -> list[float]:
+    """Of all executors; empty while one has none."""
+    found = [_quota(pid) for pid in _executors(made)]
+    return found if all(cores > 0 for cores in found) else []
 
 
 def _quota(pid: int) -> float:
