@@ -54,7 +54,7 @@ test: test-quick  ## style, types, and all tests: quick ones first, then those o
 
 test-quick: setup lint  ## the same without a cluster
 	$(BIN)/python -m pytest --doctest-modules src
-	$(BIN)/python -m pytest -m 'not cluster'
+	$(BIN)/python -m pytest -m 'not cluster' -n auto --dist worksteal
 
 lint: setup
 	$(BIN)/ruff check .
