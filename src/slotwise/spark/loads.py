@@ -35,9 +35,13 @@ class Loads:
     def __init__(
         self, watched: Watched, first: MeterSnapshot, last: MeterSnapshot, seconds: float
     ) -> None:
-        self.watched, self.seconds = watched, seconds
+        self.watched = watched
         self.first_thread = watched.plan.allocation.first_thread
         before, after = by_thread(watched, first), by_thread(watched, last)
+        self.seconds = [
+            _between(first, before.get(number), last, after.get(number)) or seconds
+            for number in range(watched.plan.allocation.total_threads)
+        ]
         self.latencies = latencies_of(after.values())
         earlier = latencies_of(before.values())
         self.latencies[: len(earlier)] -= earlier
@@ -89,12 +93,13 @@ class Loads:
         plan = self.watched.plan
         operator = int(plan.allocation.thread_operator[number])
         arrivals, busy = self._differences(operator, before, after)
+        seconds = self.seconds[number]
         return ThreadLoad(
             plan.pipeline.topology.operators[operator].name,
             number - int(self.first_thread[operator]),
             str(plan.cluster.slot(int(plan.placement.slots[number]))),
-            arrivals / self.seconds,
-            busy / self.seconds,
+            arrivals / seconds,
+            busy / seconds,
         )
 
     def _differences(
@@ -115,11 +120,12 @@ class Loads:
         numbers = self.threads_of(position)
         pairs = [self._differences(position, before.get(n), after.get(n)) for n in numbers]
         arrivals, busy = (math.fsum(column) for column in zip(*pairs, strict=True))
+        loads = [self.threads[number] for number in numbers]
         return OperatorLoad(
             self.watched.layout.topology.operators[position].name,
-            arrival_rate=arrivals / self.seconds,
+            arrival_rate=math.fsum(load.arrival_rate for load in loads),
             capacity=len(numbers) * arrivals / busy if busy > 0 else math.inf,
-            utilisation=busy / self.seconds / len(numbers),
+            utilisation=math.fsum(load.utilisation for load in loads) / len(numbers),
             waiting_ms=math.nan,
             service_ms=1000 * busy / arrivals if arrivals else math.nan,
             lost=sum(
@@ -180,16 +186,13 @@ class Loads:
             for pair in first.pairs
             if pair.query == self.watched.query
         }
-        rows = [
-            (
-                _number(self.watched, pair.level, pair.sender),
-                _number(self.watched, pair.level + 1, pair.receiver),
-                (pair.tuples - before.get((pair.level, pair.sender, pair.receiver), 0.0))
-                / self.seconds,
-            )
-            for pair in last.pairs
-            if pair.query == self.watched.query
-        ]
+        rows = []
+        for pair in last.pairs:
+            if pair.query == self.watched.query:
+                sender = _number(self.watched, pair.level, pair.sender)
+                receiver = _number(self.watched, pair.level + 1, pair.receiver)
+                sent = pair.tuples - before.get((pair.level, pair.sender, pair.receiver), 0.0)
+                rows.append((sender, receiver, sent / self.seconds[sender]))
         senders, receivers, rates = zip(*rows, strict=True) if rows else ((), (), ())
         # Estimates from a sample may fall a little from one snapshot to the next.
         return ThreadTraffic(
@@ -197,6 +200,22 @@ class Loads:
             np.array(receivers, dtype=np.int64),
             np.maximum(np.array(rates, dtype=np.float64), 0.0),
         )
+
+
+def _between(
+    first: MeterSnapshot,
+    before: ThreadMeter | None,
+    last: MeterSnapshot,
+    after: ThreadMeter | None,
+) -> float | None:
+    """Seconds from one count to the other: each executor reports at times of its own. None if these
+    are not known, or if the thread began in between.
+    """
+    if before is None or after is None:
+        return None
+    began = [meter.time for meter in first.executors if meter.executor == before.executor]
+    ended = [meter.time for meter in last.executors if meter.executor == after.executor]
+    return ended[0] - began[0] if began and ended and ended[0] > began[0] else None
 
 
 def _number(watched: Watched, level: int, partition: int) -> int:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class ThreadMeter:
     """Counters of one thread since its query began; they only grow, also over batches.
 
-    Rates are differences of two snapshots over the difference of their `time`.
+    Rates are differences of two snapshots over the difference of their executors' `time`.
     """
 
     query: str
