@@ -174,6 +174,8 @@ def test_latency_is_jacksons_with_the_networks_share() -> None:
     # in → a: half stays in slot 0, half goes to slot 1 of the node; a ↔ b: to a node of the rack.
     travel = 20 * (0.5 * 0 + 0.5 * 1) + 0.5 * a * 2 + 0.1 * a * 2
     assert predicted.network_ms == pytest.approx(travel / 20)
+    by_operator = [load.network_ms for load in predicted.operators]
+    assert by_operator == pytest.approx([0, (20 * 0.5 + 0.1 * a * 2) / a, 2])
     assert predicted.latency_ms == pytest.approx(at_work / 20 * 1000 + travel / 20)
     assert predicted.inter_node_traffic == pytest.approx(0.5 * a + 0.1 * a)
     assert predicted.inter_slot_traffic == pytest.approx(10 + 0.5 * a + 0.1 * a)

@@ -43,14 +43,15 @@ def predict(plan: Plan, rate: float | None = None) -> Prediction:
     capacity = np.where(groups.fixed, np.inf, groups.peak * slowed[groups.slot])
     # A queue that is just full never empties; a slot short of CPU holds up all its threads.
     overloaded = (arriving >= capacity * (1 - 1e-9)) | (slowed[groups.slot] < 1 - 1e-9)
-    loads = operator_loads(pipeline, groups, capacity, overloaded & ~groups.fixed, rates)
+    travel = distances(topology, cluster, groups, shares)
+    delays = travel.mean_delay_ms(pipeline.network)
+    loads = operator_loads(pipeline, groups, capacity, overloaded & ~groups.fixed, rates, delays)
     waits = waits_s(pipeline, groups, capacity, arriving, rates)
     own_queues = [
         load if math.isinf(load.waiting_ms) else replace(load, waiting_ms=wait * 1000)
         for load, wait in zip(loads, waits.tolist(), strict=True)
     ]
-    travel = distances(topology, cluster, groups, shares)
-    delay_ms = float(rates.streams @ travel.mean_delay_ms(pipeline.network)) / rates.external
+    delay_ms = float(rates.streams @ delays) / rates.external
     memory = groups.per_slot(_memory(groups, arriving), cluster.slots)
     return Prediction(
         origin="predicted",

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slotwise.model import OperatorLoad, Pipeline, ServiceRate
-from slotwise.predictors.groups import Floats, Groups
+from slotwise.predictors.groups import Floats, Groups, summed
 from slotwise.queueing import sojourn
 from slotwise.rates import ArrivalRates
 
@@ -25,11 +26,13 @@ def operator_loads(
     capacity: Floats,
     overloaded: NDArray[np.bool_],
     rates: ArrivalRates,
+    delay_ms: Floats,
 ) -> tuple[OperatorLoad, ...]:
     """Each operator as one queue whose threads share its capacity.
 
-    `capacity` is each group's rate where it is. An operator with one `overloaded` group has no
-    bounded latency, however idle the others are.
+    `capacity` is each group's rate where it is, `delay_ms` how long the tuples of each stream
+    travel in the mean. An operator with one `overloaded` group has no bounded latency, however idle
+    the others are.
     """
     stuck = groups.per_operator(overloaded.astype(np.float64)) > 0
     per_operator = zip(
@@ -38,12 +41,23 @@ def operator_loads(
         groups.per_operator(capacity).tolist(),
         rates.operators.tolist(),
         stuck.tolist(),
+        _travel_ms(pipeline, rates, delay_ms).tolist(),
         strict=True,
     )
     return tuple(
-        _load(operator.name, threads, total, rate, _variation(pipeline, operator.name), too_much)
-        for operator, threads, total, rate, too_much in per_operator
+        replace(
+            _load(operator.name, threads, total, rate, _variation(pipeline, operator.name), full),
+            network_ms=travel_ms,
+        )
+        for operator, threads, total, rate, full, travel_ms in per_operator
     )
+
+
+def _travel_ms(pipeline: Pipeline, rates: ArrivalRates, delay_ms: Floats) -> Floats:
+    """How long the tuples that arrive at each operator have travelled to it, in the mean."""
+    targets = np.array([target for _, target in pipeline.topology.edges], dtype=np.int64)
+    total = summed(rates.streams * delay_ms, targets, len(rates.operators))
+    return np.divide(total, rates.operators, out=np.zeros_like(total), where=rates.operators > 0)
 
 
 def mean_latency_ms(loads: Sequence[OperatorLoad], network_ms: float, external: float) -> float:

@@ -78,6 +78,7 @@ class OperatorLoadEntry(Document):
     utilisation: Unbounded
     waiting_ms: Unbounded
     service_ms: Unbounded
+    network_ms: Unbounded = 0.0
 
 
 class SlotLoadEntry(Document):
