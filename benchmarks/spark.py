@@ -40,7 +40,7 @@ from slotwise.spark.supervise import recover, supervise
 MODEL = builders.cluster(2, 1)
 THREADS_PER_SLOT = 32
 WARM_UP_SECONDS, SECONDS = 25.0, 20.0
-TURNS, CHAIN_SECONDS = 3, 8.0
+TURNS, CHAIN_SECONDS = 5, 8.0
 CHANGES = 20
 KILLS = 3
 Row = tuple[str, str, str]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from slotwise.spark import daemons
+from slotwise.spark.folders import PREFIX
 from tests.spark.conftest import wait_until
 from tests.spark.running import written
 
@@ -89,9 +89,9 @@ def ids(folder: Path) -> set[int]:
     return {row["id"] for row in written(folder) if row["_sink"] == "z"}
 
 
-def clusters(pid: int) -> list[Path]:
-    """The folders of a program's clusters."""
-    return list(Path(tempfile.gettempdir()).glob(f"{daemons.PREFIX}{pid}-*"))
+def folders(pid: int) -> list[Path]:
+    """Those that a program has made for its cluster."""
+    return list(Path(tempfile.gettempdir()).glob(f"{PREFIX}{pid}-*"))
 
 
 def worker(pid: int) -> psutil.Process:

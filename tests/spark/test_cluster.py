@@ -17,6 +17,7 @@ import pytest
 
 from slotwise.model import Cluster, Node, SlotwiseError
 from slotwise.spark import cgroups, cluster, daemons
+from slotwise.spark.folders import passing_folder
 from tests.builders import cluster as model_cluster
 from tests.spark.conftest import wait_until
 
@@ -66,7 +67,7 @@ def test_a_lost_node_is_done_without_and_a_killed_program_leaves_no_process(
         started.kill()
         wait_until(lambda: all_gone(told["pids"]))
     assert Path(told["folder"]).exists()  # nobody was there to remove it
-    with daemons.folder():
+    with passing_folder():
         assert not Path(told["folder"]).exists()
     if told["quotas"]:
         cgroups.quota(1.0, {}).remove()

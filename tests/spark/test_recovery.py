@@ -21,7 +21,7 @@ from slotwise.model import Grouping, Logic, SlotwiseError
 from slotwise.spark import meters
 from slotwise.spark.supervise import recover, supervise
 from tests.spark.conftest import MODEL, wait_until
-from tests.spark.counting import KEYS, RATE, SPEC, clusters, command, ids, told, worker, writing
+from tests.spark.counting import KEYS, RATE, SPEC, command, folders, ids, told, worker, writing
 from tests.spark.plans import plan, topology
 from tests.spark.running import running, written
 
@@ -112,10 +112,10 @@ def test_the_driver_killed_then_a_worker_killed_then_ctrl_c(tmp_path: Path) -> N
 
 def test_sql_that_does_not_parse_leaves_nothing(tmp_path: Path) -> None:
     started = command(tmp_path, 10, SPEC.replace("n: count(*)", "n: count(("))
-    wait_until(lambda: clusters(started.pid))
+    wait_until(lambda: folders(started.pid))
     answer, _ = started.communicate(timeout=120)
     assert started.returncode == 1
     assert answer == ""
     assert "slotwise: operator 'c': Syntax error" in told(tmp_path).splitlines()[-1]
-    assert not clusters(started.pid)
+    assert not folders(started.pid)
     assert not (tmp_path / "checkpoint").exists()

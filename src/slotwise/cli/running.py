@@ -7,7 +7,6 @@ import math
 import re
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -132,8 +131,10 @@ def _folder(checkpoint: Path | None) -> Iterator[Path]:
     if checkpoint is not None:
         yield checkpoint
         return
-    with tempfile.TemporaryDirectory(prefix="slotwise-run-") as folder:
-        yield Path(folder) / "checkpoint"
+    from slotwise.spark.folders import passing_folder
+
+    with passing_folder() as folder:
+        yield folder / "checkpoint"
 
 
 def _run(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from slotwise import model
 from slotwise.model import SlotwiseError
 from slotwise.spark import cgroups, daemons, java
+from slotwise.spark.folders import passing_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,7 +77,7 @@ def embedded(
     check(cluster, slot_memory_mb, cores_per_slot)
     quota = None if cores_per_slot is None else cgroups.quota(cores_per_slot, _speeds(cluster))
     try:
-        with daemons.folder() as folder:
+        with passing_folder() as folder:
             master_port = daemons.free_port(MASTER_HOST) if port is None else port
             daemons.check_free(MASTER_HOST, master_port)
             workers = [

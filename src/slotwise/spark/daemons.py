@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
-import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -20,7 +18,6 @@ from pathlib import Path
 from slotwise.model import SlotwiseError
 from slotwise.spark import java
 
-PREFIX = "slotwise-cluster-"
 START_SECONDS = 60
 STOP_SECONDS = 10
 POLL_SECONDS = 0.1
@@ -53,17 +50,6 @@ class Worker:
     host: str
     cores: int
     memory_mb: int
-
-
-@contextmanager
-def folder() -> Iterator[Path]:
-    """A folder for logs, work and shuffle files; those of dead programs are removed first."""
-    _sweep()
-    made = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 @contextmanager
@@ -227,13 +213,3 @@ def _complaint(folder: Path) -> str:
             thrown = (line for line in told if re.match(r"[\w.]+(Exception|Error): ", line))
             return f"{log.stem}: {next(thrown, told[0])[:300]}"
     return "their logs tell nothing"
-
-
-def _sweep() -> None:
-    """Remove the folders of programs that ended without doing so."""
-    import psutil
-
-    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        pid = left.name.removeprefix(PREFIX).partition("-")[0]
-        if pid.isdigit() and not psutil.pid_exists(int(pid)):
-            shutil.rmtree(left, ignore_errors=True)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from slotwise.model import Plan, SlotwiseError
 from slotwise.spark import checkpoints, cluster
 from slotwise.spark.explain import checked_sql
+from slotwise.spark.folders import passing_folder
 from slotwise.spark.launch import Options, Run, start
 from slotwise.spark.outline import Outline
 
@@ -91,8 +90,7 @@ def launched(
     site, times = site or Site(), timeline or Timeline()
     with ExitStack() as stack:
         if options is None:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="slotwise-run-"))
-            options = Options(Path(folder) / "checkpoint")
+            options = Options(stack.enter_context(passing_folder()) / "checkpoint")
         checkpoints.check(options.checkpoint, outline)
         site.check(outline.plan)
         with ThreadPoolExecutor(1) as beside:
