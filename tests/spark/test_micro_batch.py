@@ -112,5 +112,5 @@ def test_python_code_is_metered_where_it_runs(spark: SparkSession, tmp_path: Pat
         load = run.observation().operators[1]  # type: ignore[union-attr]
     assert (seen[1].arrivals, seen[1].emitted) == (400, 200)
     assert seen[1].busy_seconds >= 400 * 0.002
-    assert load.service_ms == pytest.approx(2, rel=0.3)
+    assert load.service_ms > 1.9
     assert load.waiting_ms > 0

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+APART_SECONDS = 0.9
+"""Reports come each second, not to the millisecond."""
 MOST_SNAPSHOTS = 1200
 """Of a longer run every other one is kept, again and again."""
 LATEST_SECONDS = 60
@@ -39,6 +41,7 @@ class Watch:
     batches: dict[int, Observation] = field(default_factory=dict)
     """What was seen in each finished batch; the last thousand."""
     _read_at: float = 0.0
+    _apart: float = APART_SECONDS
 
     def tick(self, query: StreamingQuery, watched: Watched) -> None:
         """Read the meters, unless less than about a second was reported since the last time."""
@@ -46,21 +49,20 @@ class Watch:
             return
         self._read_at = time.time()
         snapshot = meters.snapshot(self.spark)
-        if self.latest and snapshot.time < self.latest[-1].time + 0.9:
+        if self.latest and snapshot.time < self.latest[-1].time + APART_SECONDS:
             return
         self.latest.append(snapshot)
-        if len(self.snapshots) < 2 or snapshot.time > self.snapshots[-1].time + 0.9 * self._step():
+        if not self.snapshots or snapshot.time > self.snapshots[-1].time + self._apart:
             self.snapshots.append(snapshot)
         if len(self.snapshots) > MOST_SNAPSHOTS:
             del self.snapshots[1::2]
+            self._apart *= 2
         self._observe_batches(query, watched, snapshot.time)
-
-    def _step(self) -> float:
-        return self.snapshots[1].time - self.snapshots[0].time
 
     def forget(self) -> None:
         """Leave what was seen until now out of `observation`: the warm-up."""
         del self.snapshots[:-1]
+        self._apart = APART_SECONDS
 
     def observation(
         self, watched: Watched, last_seconds: float | None = None
