@@ -78,8 +78,8 @@ def test_bad_input_starts_nothing(
     assert "a CPU quota per slot is for embedded clusters" in told(capsys)
     assert run(["run", str(spec), "--cores-per-slot", "0"]) == ERROR
     assert "a CPU quota of 0 cores per slot is none" in told(capsys)
-    assert run(["run", str(spec), "--slot-memory-mb", "100"]) == ERROR
-    assert "at least 450 MB" in told(capsys)
+    assert run(["run", str(spec), "--slot-memory-mb", "469"]) == ERROR
+    assert "at least 470 MB" in told(capsys)
     assert run(["run", str(spec), "--slot-memory-mb", "9999999"]) == ERROR
     assert "MB are free" in told(capsys)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))

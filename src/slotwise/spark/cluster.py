@@ -27,7 +27,8 @@ MASTER_HOST = "127.0.0.1"
 FIRST_WORKER = 11
 """Worker n listens on 127.0.0.(11 + n), so that Spark takes the nodes for different hosts."""
 DAEMON_MB = 200
-LEAST_SLOT_MB = 450
+LEAST_SLOT_MB = 470
+"""Executors refuse to start with a heap of less than 450 MB, and of these Java keeps a part."""
 POLL_SECONDS = 0.1
 HEAP_SHARE = 0.8
 """A Java process takes more than its heap; this part of it is heap, seen on small executors."""
