@@ -64,7 +64,7 @@ def share_a_master() -> None:
         url = made.master.replace("spark-placed", "spark")
         more = Cluster((Node("one", 2, 1.0), Node("two", 2, 1.0)), slot_memory_gb=1.0)
         try:
-            cluster.session(cluster.existing(url, more, threads_per_slot=2), timeout_seconds=10)
+            cluster.session(cluster.existing(url, more, threads_per_slot=2), timeout_seconds=5)
             refusal = ""
         except SlotwiseError as refused:
             refusal = str(refused)

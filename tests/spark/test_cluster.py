@@ -78,7 +78,7 @@ def test_a_lost_node_is_done_without_and_a_killed_program_leaves_no_process(
 def test_an_existing_master_is_used_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     with program("share-a-master", tmp_path / "errors") as (started, told):
         assert "needs 4 executors of 2 threads and 512 MB" in told["refusal"]
-        assert re.search("gave [0-3] in 10 s", told["refusal"])
+        assert re.search("gave [0-3] in 5 s", told["refusal"])
         # The node with two slots stands first in that model, and second in the master's.
         assert told["hosts"] == ["127.0.0.12", "127.0.0.12", "127.0.0.11"]
         started.send_signal(signal.SIGINT)

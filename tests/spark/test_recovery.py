@@ -102,7 +102,7 @@ def test_the_driver_killed_then_a_worker_killed_then_ctrl_c(tmp_path: Path) -> N
     with writing(tmp_path) as second:
         before = len(ids(tmp_path))
         worker(second.pid).kill()
-        wait_until(lambda: len(ids(tmp_path)) > before + 10 * RATE, seconds=120)
+        wait_until(lambda: len(ids(tmp_path)) > before + 5 * RATE, seconds=120)
         second.send_signal(signal.SIGINT)
         answer, _ = second.communicate(timeout=60)
         assert second.returncode == INTERRUPTED, told(tmp_path)
