@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from slotwise.studies.drs import MACHINES, NETWORK, SERVICE, SIX
+from slotwise.studies.drs import MACHINES, NETWORK, SERVICE
+from slotwise.studies.estimates import SIX
 from slotwise.studies.rebalancing import CHANGE_MINUTE
 from slotwise.studies.study import Table
 from tests.studies.quick import quick

@@ -11,10 +11,13 @@ from slotwise.allocators.drs import Drs, share_out
 from slotwise.model import Allocation, Pipeline, Plan, Refusal, ServiceRate
 from slotwise.placers.round_robin import RoundRobin
 from slotwise.rates import arrival_rates
+from slotwise.simulation import Routing
 from slotwise.studies.given import given_threads, placed
 from slotwise.workloads.drs import RESERVED, SLOTS_PER_NODE
 
 PROCESSORS = 22
+ONE_QUEUE = Routing(shuffle="random", selectivity="random", queue="shared")
+"""What the model assumes: an operator's threads serve one queue."""
 Division = tuple[int, ...]
 
 

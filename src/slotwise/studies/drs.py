@@ -8,28 +8,33 @@ share (8), service times that are not exponential, and the time of a decision (T
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 import slotwise
 from slotwise.allocators.drs import share_out
 from slotwise.model import (
     NetworkDelays,
-    Observation,
 )
 from slotwise.placers.round_robin import RoundRobin
-from slotwise.predictors import predict
 from slotwise.rates import arrival_rates
-from slotwise.simulation import Routing, simulate
+from slotwise.simulation import simulate
 from slotwise.studies.divisions import (
+    ONE_QUEUE,
     Application,
-    Division,
     Fitted,
     division_name,
     fewest_machines,
-    with_bursts,
+)
+from slotwise.studies.estimates import (
+    Estimate,
+    best,
+    errors_percent,
+    estimate_chart,
+    estimated,
+    order_why,
+    rank_correlation,
+    six_table,
 )
 from slotwise.studies.given import given_threads, placed
 from slotwise.studies.paper import Paper, paper
@@ -37,7 +42,6 @@ from slotwise.studies.rebalancing import (
     CHANGE_MINUTE,
     MOVE_PAUSE_S,
     NEW_MACHINE_PAUSE_S,
-    ONE_QUEUE,
     STORM_PAUSE_S,
     machines_chart,
     machines_line,
@@ -53,26 +57,10 @@ from slotwise.workloads.drs import (
 
 BUSY = 0.5
 """How busy the threads of the synthetic chain are."""
-OWN_QUEUES = Routing(selectivity="random")
-"""What engines do: every thread has its queue, tuples are dealt out in turn."""
-SIX = "Six divisions of 22 processors"
 NETWORK = "Synthetic chain: what the network adds"
 SERVICE = "VLD at 7:7:1: service times that are not exponential"
 MACHINES = "Machines for a latency bound (VLD)"
 DECISION = "Time of a decision"
-
-
-@dataclass(frozen=True)
-class Point:
-    """One division: the model's estimate, and what two ways of queueing show."""
-
-    division: Division
-    estimated_ms: float
-    with_network_ms: float
-    with_bursts_ms: float
-    """With the network and the bursts in which tuples arrive."""
-    one_queue: Observation
-    own_queues: Observation
 
 
 def study(effort: Effort = FULL) -> Study:
@@ -91,7 +79,9 @@ def study(effort: Effort = FULL) -> Study:
         ((6, 13, 3), (8, 12, 2), (7, 13, 2)),
     )
     six = {
-        app.name: [_point(app, division, effort) for division in effort.each(app.six(), app.name)]
+        app.name: [
+            estimated(app, division, effort) for division in effort.each(app.six(), app.name)
+        ]
         for app in (vld, fpd)
     }
     network = _network_table(effort)
@@ -107,7 +97,7 @@ def study(effort: Effort = FULL) -> Study:
         for app in effort.each(effort.pick((vld, fpd), (vld,)), "re-balancing")
     ]
     charts = (
-        *(_estimate_chart(name, points) for name, points in six.items()),
+        *(estimate_chart(name, points) for name, points in six.items()),
         _network_chart(network),
         _service_chart(service),
         *rebalanced,
@@ -121,7 +111,7 @@ def study(effort: Effort = FULL) -> Study:
         seed=effort.seed,
         assumptions=_ASSUMPTIONS,
         comparisons=_comparisons(vld, fpd, six, machines, changing, decision),
-        tables=(_six_table(six), network, service, _machines_table(machines), decision),
+        tables=(six_table(six), network, service, _machines_table(machines), decision),
         charts=charts,
         remarks=_remarks(six, network, service, machines, rebalanced),
     )
@@ -142,98 +132,6 @@ _ASSUMPTIONS = (
 
 def _told(key: str) -> float:
     return paper("drs")[key].low
-
-
-def _point(app: Application, division: Division, effort: Effort) -> Point:
-    plan = app.plan(division)
-    assert plan.predicted is not None
-
-    def seen(routing: Routing) -> Observation:
-        tuples = effort.pick(150_000, 15_000)
-        return simulate(plan, app.rate, routing=routing, tuples=tuples, seed=effort.seed)
-
-    return Point(
-        division,
-        plan.predicted.latency_ms - plan.predicted.network_ms,
-        plan.predicted.latency_ms,
-        predict(with_bursts(plan)).latency_ms,
-        seen(ONE_QUEUE),
-        seen(OWN_QUEUES),
-    )
-
-
-def _best(points: Sequence[Point]) -> Division:
-    return min(points, key=lambda point: point.one_queue.latency_ms).division
-
-
-def _errors(points: Sequence[Point]) -> tuple[float, float, float]:
-    """The largest error in percent, of the estimate and of its two corrections."""
-    plain, network, bursts = (
-        max(100 * abs(getattr(p, way) / p.one_queue.latency_ms - 1) for p in points)
-        for way in ("estimated_ms", "with_network_ms", "with_bursts_ms")
-    )
-    return plain, network, bursts
-
-
-def _order(points: Sequence[Point], way: str = "estimated_ms") -> float:
-    """Rank correlation of estimated and simulated sojourn times."""
-
-    def ranks(values: list[float]) -> NDArray[np.int64]:
-        return np.argsort(np.argsort(values))
-
-    estimated = ranks([getattr(point, way) for point in points])
-    simulated = ranks([point.one_queue.latency_ms for point in points])
-    return float(np.corrcoef(estimated, simulated)[0, 1])
-
-
-def _order_why(points: Sequence[Point]) -> str:
-    return (
-        "The model knows nothing of bursts, which divisions with few detectors take worst. With "
-        f"bursts added the rank correlation is {_order(points, 'with_bursts_ms'):.2f}."
-    )
-
-
-def _six_table(six: Mapping[str, Sequence[Point]]) -> Table:
-    return Table(
-        SIX,
-        (
-            *("application", "division", "estimated ms", "network added ms"),
-            *(
-                "network and bursts added ms",
-                "simulated ms, one queue",
-                "± ms",
-                "simulated ms, own queues",
-            ),
-        ),
-        tuple(
-            (
-                *(name, division_name(point.division), point.estimated_ms, point.with_network_ms),
-                point.with_bursts_ms,
-                *(point.one_queue.latency_ms, point.one_queue.latency_margin_ms),
-                point.own_queues.latency_ms,
-            )
-            for name, points in six.items()
-            for point in points
-        ),
-    )
-
-
-def _estimate_chart(name: str, points: Sequence[Point]) -> Chart:
-    x = tuple(division_name(point.division) for point in points)
-    return Chart(
-        f"estimates-{name.lower()}",
-        f"{name}: estimated and simulated sojourn time of six divisions",
-        "processors",
-        "ms",
-        (
-            Line("estimated", x, tuple(point.estimated_ms for point in points)),
-            Line("network, bursts added", x, tuple(p.with_bursts_ms for p in points)),
-            Line("simulated, one queue", x, tuple(p.one_queue.latency_ms for p in points)),
-            Line("simulated, own queues", x, tuple(p.own_queues.latency_ms for p in points)),
-        ),
-        "bars",
-        log_y=max(p.own_queues.latency_ms / p.estimated_ms for p in points) > 5,
-    )
 
 
 def _network_table(effort: Effort) -> Table:
@@ -358,7 +256,7 @@ def _decision_table(app: Application, effort: Effort) -> Table:
 def _comparisons(
     vld: Application,
     fpd: Application,
-    six: Mapping[str, Sequence[Point]],
+    six: Mapping[str, Sequence[Estimate]],
     machines: Sequence[Fitted],
     changing: Sequence[Line],
     decision: Table,
@@ -366,12 +264,14 @@ def _comparisons(
     told = paper("drs")
     rows = []
     for app in (vld, fpd):
-        best = _best(six[app.name])
-        for operator, threads in zip(app.operators, best, strict=True):
+        found = best(six[app.name])
+        for operator, threads in zip(app.operators, found, strict=True):
             rows.append(told.against(f"{app.name.lower()}-{operator}", threads, _BEST))
         rows.append(
             told.against(
-                f"{app.name.lower()}-order", _order(six[app.name]), _order_why(six[app.name])
+                f"{app.name.lower()}-order",
+                rank_correlation(six[app.name]),
+                order_why(six[app.name]),
             )
         )
     for key, each in zip("ab", machines, strict=True):
@@ -397,14 +297,14 @@ _BEST = "Two divisions are closer than the simulation can tell apart in this run
 
 
 def _remarks(
-    six: Mapping[str, Sequence[Point]],
+    six: Mapping[str, Sequence[Estimate]],
     network: Table,
     service: Table,
     machines: Sequence[Fitted],
     charts: Sequence[Chart],
 ) -> tuple[str, ...]:
     points = [point for each in six.values() for point in each]
-    errors = {name: _errors(each) for name, each in six.items()}
+    errors = {name: errors_percent(each) for name, each in six.items()}
     busiest = max(t.utilisation for point in points for t in point.own_queues.threads)
     own = [p.own_queues.latency_ms / p.estimated_ms for p in points]
     shortfall = _numbers(network, "simulated/estimated")

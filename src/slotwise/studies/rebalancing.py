@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from slotwise.model import Plan
-from slotwise.simulation import PlanChange, Routing, simulate
-from slotwise.studies.divisions import PROCESSORS, Application, Division, Fitted, division_name
+from slotwise.simulation import PlanChange, simulate
+from slotwise.studies.divisions import (
+    ONE_QUEUE,
+    PROCESSORS,
+    Application,
+    Division,
+    Fitted,
+    division_name,
+)
 from slotwise.studies.study import Chart, Effort, Line
 
 MINUTES, CHANGE_MINUTE = 27, 13
 MOVE_PAUSE_S, NEW_MACHINE_PAUSE_S, STORM_PAUSE_S = 3.0, 20.0, 90.0
-ONE_QUEUE = Routing(shuffle="random", selectivity="random", queue="shared")
-"""What the model assumes: an operator's threads serve one queue."""
 
 
 def rebalance_chart(app: Application, effort: Effort) -> Chart:
