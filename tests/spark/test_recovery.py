@@ -110,12 +110,12 @@ def test_the_driver_killed_then_a_worker_killed_then_ctrl_c(tmp_path: Path) -> N
     assert any("has no executor" in event for event in json.loads(answer)["events"]), told(tmp_path)
 
 
-def test_sql_that_does_not_parse_leaves_nothing(tmp_path: Path) -> None:
+def test_sql_that_does_not_parse_starts_no_cluster(tmp_path: Path) -> None:
     started = command(tmp_path, 10, SPEC.replace("n: count(*)", "n: count(("))
-    wait_until(lambda: folders(started.pid))
     answer, _ = started.communicate(timeout=120)
     assert started.returncode == 1
     assert answer == ""
     assert "slotwise: operator 'c': Syntax error" in told(tmp_path).splitlines()[-1]
+    assert "cluster" not in told(tmp_path)
     assert not folders(started.pid)
     assert not (tmp_path / "checkpoint").exists()

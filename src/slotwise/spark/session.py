@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -93,13 +92,10 @@ def launched(
             options = Options(stack.enter_context(passing_folder()) / "checkpoint")
         checkpoints.check(options.checkpoint, outline)
         site.check(outline.plan)
-        with ThreadPoolExecutor(1) as beside:
-            # Java starts on one core: two starts at once take hardly longer than one.
-            coming = beside.submit(stack.enter_context, site.cluster(outline.plan))
-            with times.step("SQL checked"):
-                checked_sql(outline, embedded=site.master is None)
-            with times.step("cluster, begun meanwhile"):
-                on = coming.result()
+        with times.step("SQL checked"):
+            checked_sql(outline, embedded=site.master is None)
+        with times.step("cluster"):
+            on = stack.enter_context(site.cluster(outline.plan))
         with times.step("session with an executor per slot"):
             spark = cluster.session(on, name=outline.plan.pipeline.topology.name)
             stack.callback(spark.stop)
