@@ -8,7 +8,7 @@ wait. Where threads are on several machines, their clocks are taken to agree.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,8 +38,12 @@ class Loads:
         self.watched = watched
         self.first_thread = watched.plan.allocation.first_thread
         before, after = by_thread(watched, first), by_thread(watched, last)
+        began, ended = (
+            {meter.executor: meter.time for meter in snapshot.executors}
+            for snapshot in (first, last)
+        )
         self.seconds = [
-            _between(first, before.get(number), last, after.get(number)) or seconds
+            _between(began, before.get(number), ended, after.get(number)) or seconds
             for number in range(watched.plan.allocation.total_threads)
         ]
         self.latencies = latencies_of(after.values())
@@ -203,19 +207,18 @@ class Loads:
 
 
 def _between(
-    first: MeterSnapshot,
+    began: Mapping[str, float],
     before: ThreadMeter | None,
-    last: MeterSnapshot,
+    ended: Mapping[str, float],
     after: ThreadMeter | None,
 ) -> float | None:
-    """Seconds from one count to the other: each executor reports at times of its own. None if these
-    are not known, or if the thread began in between.
+    """Seconds from one count to the other, by when the executors reported them: each does so at
+    times of its own. None if these are not known, or if the thread began in between.
     """
     if before is None or after is None:
         return None
-    began = [meter.time for meter in first.executors if meter.executor == before.executor]
-    ended = [meter.time for meter in last.executors if meter.executor == after.executor]
-    return ended[0] - began[0] if began and ended and ended[0] > began[0] else None
+    first, last = began.get(before.executor), ended.get(after.executor)
+    return last - first if first is not None and last is not None and last > first else None
 
 
 def _number(watched: Watched, level: int, partition: int) -> int:
