@@ -7,6 +7,7 @@ SHELL := bash
 BIN := .venv/bin
 READY := .venv/.ready
 JAR := src/slotwise/spark/jars/slotwise-spark.jar
+ARCHIVE := $(JAR:.jar=.jsa)
 PYTHONS := python3.11 python3.12 python3.13 python3
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
@@ -14,7 +15,7 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## */\1|/' \
 	  | while IFS='|' read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
 
-setup: jdk $(READY) $(JAR)  ## make .venv with the pinned packages; a JDK from apt if there is no javac
+setup: jdk $(READY) $(JAR) $(ARCHIVE)  ## make .venv with the pinned packages; a JDK from apt if there is no javac
 
 $(READY): requirements.txt pyproject.toml
 	@set -e; \
@@ -37,6 +38,10 @@ $(READY): requirements.txt pyproject.toml
 # Installing compiles jvm/, too; this is for what changed since.
 $(JAR): $(READY) hatch_build.py $(shell find jvm/src jvm/resources -type f)
 	@$(BIN)/python hatch_build.py
+
+# Spark runs without it, only it starts more slowly.
+$(ARCHIVE): $(JAR)
+	@$(BIN)/slotwise prepare || echo 'going on without it'
 
 jdk:
 	@set -e; \

@@ -47,6 +47,10 @@ COMMANDS = {
     "doctor": """Check this machine, and say how to mend what is wrong.
 
         Exits 1 if planning would not work. What only running on Spark needs is marked so.""",
+    "prepare": """Make Spark start faster here: once, some 40 s and 180 MB.
+
+        Java writes the classes that Spark loads to a file beside slotwise's jar, and all later runs
+        map it. To be done again after Java or Spark was updated; the file may be deleted.""",
 }
 """Name and help; the command itself is imported when it is called."""
 DONE, ERROR, USAGE, GOAL_MISSED, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 99, 130, 141

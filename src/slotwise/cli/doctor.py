@@ -55,6 +55,7 @@ def all_checks() -> Iterator[Check]:
     yield javac_check(_output(_java_command("javac"), "-version"))
     yield pyspark_check(_version("pyspark"))
     yield pandas_check(_version("pandas"))
+    yield archive_check()
     yield from machine_checks()
 
 
@@ -108,6 +109,20 @@ def pandas_check(version: str | None) -> Check:
         return Check("pandas", "not installed", SPARK_FIX, "run")
     fix = "" if int(version.split(".")[0]) < 3 else "pip install 'pandas<3'"
     return Check("pandas", version, fix, "run")
+
+
+def archive_check() -> Check:
+    """Nothing is wrong without it."""
+    from slotwise.model import SlotwiseError
+    from slotwise.spark import archive
+
+    try:
+        found = (
+            "there" if archive.options() else "none: 'slotwise prepare' makes Spark start faster"
+        )
+    except SlotwiseError:  # what is missing for it has a line of its own
+        found = "none"
+    return Check("class archive", found, "", "run")
 
 
 def machine_checks() -> Iterator[Check]:

@@ -149,7 +149,7 @@ def _run(
 
     times = Timeline(tell=note)
     with launched(found, options, site=site, timeline=times) as running:
-        note(f"start-up: {times.seconds:.1f} s")
+        note(f"start-up: {times.seconds:.1f} s{_faster()}")
         warm_up = min(warm_up, duration / 2)
         with _live() as each_tick, _ended_by_ctrl_c() as is_over:
             supervise(running, warm_up, each_tick, is_over=is_over)
@@ -159,6 +159,12 @@ def _run(
                 running.watch.forget()
                 supervise(running, duration - warm_up, each_tick, is_over=is_over)
             return _summary(running, times, interrupted=is_over())
+
+
+def _faster() -> str:
+    from slotwise.spark import archive
+
+    return "" if archive.options() else " ('slotwise prepare', once, makes it shorter)"
 
 
 @contextmanager

@@ -15,18 +15,19 @@ NAME = "slotwise.json"
 
 def claim(checkpoint: Path, outline: Outline) -> None:
     """Write into `checkpoint` which topology it is of, or refuse if it is another one's."""
-    check(checkpoint, outline)
+    if check(checkpoint, outline):
+        return
     file = checkpoint / NAME
     try:
         checkpoint.mkdir(parents=True, exist_ok=True)
-        if not file.exists():
-            file.write_text(json.dumps(_identity(outline), indent=2) + "\n", encoding="utf-8")
+        file.write_text(json.dumps(_identity(outline), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise SlotwiseError(f"checkpoint {checkpoint}: {error.strerror}") from None
 
 
-def check(checkpoint: Path, outline: Outline) -> None:
-    """Refuse a checkpoint that is another topology's; write nothing.
+def check(checkpoint: Path, outline: Outline) -> bool:
+    """Refuse a checkpoint that is another topology's; write nothing. True if the topology has been
+    started there before, so that Spark has accepted it.
 
     The threads, their places and the rate may change from one start to the next; what is computed
     and how it flows may not. The threads of an aggregate are what its state is divided by.
@@ -36,7 +37,7 @@ def check(checkpoint: Path, outline: Outline) -> None:
         if not file.exists():
             if checkpoint.exists() and any(checkpoint.iterdir()):
                 raise SlotwiseError(f"{checkpoint} is not empty and no checkpoint of slotwise")
-            return
+            return False
         theirs = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise SlotwiseError(f"checkpoint {checkpoint}: {error.strerror}") from None
@@ -47,6 +48,7 @@ def check(checkpoint: Path, outline: Outline) -> None:
             f"checkpoint {checkpoint} belongs to another topology, '{theirs.get('topology')}', or "
             f"to another version of '{mine['topology']}': give another checkpoint, or remove it"
         )
+    return True
 
 
 def state_threads(checkpoint: Path) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import socket
 import sys
 import time
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from slotwise import model
 from slotwise.model import SlotwiseError
-from slotwise.spark import cgroups, daemons, java
+from slotwise.spark import archive, cgroups, daemons, java
 from slotwise.spark.folders import passing_folder
 
 if TYPE_CHECKING:
@@ -189,6 +190,38 @@ def session(
     return spark
 
 
+@contextmanager
+def local(
+    conf: Mapping[str, str] | None = None, *, cores: int = 1, embedded: bool = True
+) -> Iterator[SparkSession]:
+    """A session within the driver's own process, functions registered, nothing placed.
+
+    `conf` adds to the settings or replaces them. `embedded`: the kind of cluster that the next
+    session of this program is for.
+    """
+    from pyspark.sql import SparkSession
+
+    java.check()
+    jar = str(java.classpath_jar())
+    settings: dict[str, Any] = {
+        "spark.master": f"local[{cores}]",
+        "spark.app.name": "slotwise",
+        "spark.ui.enabled": "false",
+        "spark.jars": jar,
+        "spark.driver.extraClassPath": jar,
+        "spark.driver.extraJavaOptions": shlex.join(driver_options(embedded)),
+        "spark.driver.host": MASTER_HOST,
+        "spark.driver.bindAddress": MASTER_HOST,
+        "spark.sql.extensions": "org.slotwise.Functions",
+        **(conf or {}),
+    }
+    spark = SparkSession.builder.config(map=settings).getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
 def slots(spark: SparkSession) -> tuple[SlotExecutor | None, ...]:
     """Per slot of the session's cluster, its executor now; None while it has none."""
     hosts = json.loads(scheduler(spark).executors())
@@ -216,7 +249,7 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.jars": jar,
         "spark.driver.extraClassPath": jar,
-        "spark.driver.extraJavaOptions": driver_options(cluster.is_embedded),
+        "spark.driver.extraJavaOptions": shlex.join(driver_options(cluster.is_embedded)),
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
         "spark.executor.cores": str(cluster.threads_per_slot),
@@ -246,15 +279,20 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
         made |= {"spark.driver.host": MASTER_HOST, "spark.driver.bindAddress": MASTER_HOST}
         made |= {"spark.local.dir": str(cluster.folder)}
         made |= {"spark.executor.extraClassPath": jar}
-        options = f"{daemons.LOGGING} {daemons.HOT_CODE_ONLY}"
-        made |= {"spark.executor.extraJavaOptions": options}
+        made |= {"spark.executor.extraJavaOptions": shlex.join(_executor_options(cluster))}
     return made
 
 
-def driver_options(embedded: bool) -> str:
-    """For the driver's Java; it stays the same from the first session of a program to the last."""
-    options = [daemons.DRIVER_LOGGING, *([daemons.QUICK_START] if embedded else [])]
-    return " ".join(options)
+def _executor_options(cluster: SparkCluster) -> list[str]:
+    # Libraries that a killed executor has unpacked go with the cluster's folder.
+    files = f"-Djava.io.tmpdir={cluster.folder}"
+    return [daemons.LOGGING, files, *daemons.HOT_CODE_ONLY, *archive.options()]
+
+
+def driver_options(embedded: bool) -> list[str]:
+    """For the driver's Java; they stay the same from the first session of a program to the last."""
+    quick_start = daemons.QUICK_START if embedded else ()
+    return [daemons.DRIVER_LOGGING, *quick_start, *archive.options()]
 
 
 def _check_gateway() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
 import subprocess
@@ -16,26 +15,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slotwise.model import SlotwiseError
-from slotwise.spark import java
+from slotwise.spark import archive, java
 
 START_SECONDS = 60
 STOP_SECONDS = 10
 POLL_SECONDS = 0.1
-HEAP_MB = 128
-"""Of the master and of a worker each."""
 LOGGING = "-Dlog4j2.configurationFile=slotwise-log4j2.properties"
 DRIVER_LOGGING = "-Dlog4j2.configurationFile=slotwise-driver-log4j2.properties"
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """For processes that do little and live shortly: a third less CPU time until they are ready."""
 HOT_CODE_ONLY = (
-    "-XX:+UseSerialGC -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
-    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+    "-XX:+UseSerialGC",
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
 )
 """For executors that share few cores: Java optimises what runs ten times as often as by default.
 Else its compiler takes the cores from the query, for the first half minute."""
 OPTIONS = (
+    "-Xmx128m",
     LOGGING,
-    *QUICK_START.split(),
+    *QUICK_START,
     "-Dspark.port.maxRetries=0",
     # Nobody submits jobs to it, and its port is fixed: a second cluster would not start.
     "-Dspark.master.rest.enabled=false",
@@ -62,7 +63,8 @@ def running(
     when that closes (jvm/…/Daemon.java), so none is left whatever becomes of us. They are in
     sessions of their own: a Ctrl-C reaches this program only, which ends them in order.
     """
-    command = _command(folder)
+    launched = java.launched("org.slotwise.Daemon")
+    command = [*launched[:-1], *OPTIONS, *archive.options(), launched[-1]]
     page = free_port(host)
     with ExitStack() as stack:
         master = stack.enter_context(
@@ -96,31 +98,8 @@ def check_free(host: str, port: int) -> None:
             raise SlotwiseError(f"port {port} on {host} is taken: give another one") from taken
 
 
-def _command(folder: Path) -> list[str]:
-    """What Spark's launcher would run for our Daemon, with its many options for Java modules."""
-    launcher = [java.java(), "-cp", f"{java.spark_home()}/jars/*"]
-    told = subprocess.run(
-        [*launcher, "org.apache.spark.launcher.Main", "org.slotwise.Daemon"],
-        capture_output=True,
-        env=_environment(folder),
-    )
-    command = [part.decode().strip() for part in told.stdout.split(b"\0") if part.strip()]
-    if told.returncode or "org.slotwise.Daemon" not in command:
-        raise SlotwiseError(f"Spark's launcher does not run: {told.stderr.decode().strip()[-300:]}")
-    return [*command[:-1], *OPTIONS, command[-1]]
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    """As Spark's scripts would set it; that of the caller's own Spark does not count."""
-    inherited = {name: v for name, v in os.environ.items() if not name.startswith("SPARK_")}
-    return inherited | {
-        "SPARK_HOME": str(java.spark_home()),
-        "SPARK_CONF_DIR": str(folder),
-        "SPARK_DIST_CLASSPATH": str(java.classpath_jar()),
-        "SPARK_DRIVER_MEMORY": f"{HEAP_MB}m",
-        "SPARK_LOCAL_DIRS": str(folder),
-        "SPARK_SCALA_VERSION": "2.13",
-    }
+def _environment(folder: Path, host: str) -> dict[str, str]:
+    return java.environment() | {"SPARK_LOCAL_DIRS": str(folder), "SPARK_LOCAL_IP": host}
 
 
 def _master_arguments(host: str, port: int, page: int) -> list[str]:
@@ -148,7 +127,7 @@ def _process(command: Sequence[str], log: Path, host: str) -> Iterator[subproces
             stdin=subprocess.PIPE,
             stdout=written,
             stderr=written,
-            env=_environment(log.parent) | {"SPARK_LOCAL_IP": host},
+            env=_environment(log.parent, host),
             cwd=log.parent,
             start_new_session=True,
         )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slotwise.spark import java
-from slotwise.spark.cluster import driver_options
+from slotwise.spark.cluster import local
 from slotwise.spark.compile import compile
 from slotwise.spark.outline import Outline
 
@@ -26,26 +25,8 @@ def checked_sql(outline: Outline, *, embedded: bool = True) -> tuple[tuple[str, 
 
     if (active := SparkSession.getActiveSession()) is not None:
         return compile(active, outline).sql
-    java.check()
-    jar = str(java.classpath_jar())
-    settings = {
-        "spark.master": "local[1]",
-        "spark.ui.enabled": "false",
-        "spark.jars": jar,
-        "spark.driver.extraClassPath": jar,
-        "spark.driver.extraJavaOptions": driver_options(embedded),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.extensions": "org.slotwise.Functions",
-    }
-    builder = SparkSession.builder.appName("slotwise explain")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    try:
+    with local(embedded=embedded) as spark:
         return compile(spark, outline).sql
-    finally:
-        spark.stop()
 
 
 def _lines(outline: Outline, sql: tuple[tuple[str, ...], ...]) -> Iterator[str]:

@@ -60,6 +60,26 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
+def launched(main: str) -> list[str]:
+    """What Spark's launcher would run for a class, with its many options for Java modules; our jar
+    comes first in the class path, as with drivers and executors. About 0.3 s.
+    """
+    launcher = [java(), "-cp", f"{spark_home()}/jars/*", "org.apache.spark.launcher.Main"]
+    told = subprocess.run([*launcher, main], capture_output=True, text=True, env=environment())
+    command = [part.strip() for part in told.stdout.split("\0") if part.strip()]
+    if told.returncode or main not in command:
+        raise SlotwiseError(f"Spark's launcher does not run: {told.stderr.strip()[-300:]}")
+    path = command.index("-cp") + 1
+    command[path] = os.pathsep.join([str(classpath_jar()), command[path]])
+    return command
+
+
+def environment() -> dict[str, str]:
+    """As Spark's scripts would set it; that of the caller's own Spark does not count."""
+    inherited = {name: v for name, v in os.environ.items() if not name.startswith("SPARK_")}
+    return inherited | {"SPARK_HOME": str(spark_home()), "SPARK_SCALA_VERSION": "2.13"}
+
+
 @cache
 def _check_java(java: str) -> None:
     told = _output(java, "-version")

@@ -237,8 +237,6 @@ def start(spark: SparkSession, of: Outline, options: Options) -> Run:
     """The plan's query, running. Raises SlotwiseError for what Spark refuses."""
     checkpoints.claim(options.checkpoint, of)
     _check_state(checkpoints.state_threads(options.checkpoint), of)
-    if options.output is not None:
-        options.output.mkdir(parents=True, exist_ok=True)
     return Run(spark, of, options, _started(spark, of, options), Watch(spark))
 
 
@@ -268,23 +266,26 @@ def _started(spark: SparkSession, of: Outline, options: Options) -> StreamingQue
     else:
         placing.unplace(spark, name)
     try:
-        query: StreamingQuery = _writer(spark, made, options).queryName(name).start()
+        query: StreamingQuery = writer(spark, made, options).queryName(name).start()
         return query
     except PySparkException as error:
         raise SlotwiseError(f"Spark refuses '{name}': {first_sentence(error)}") from None
 
 
-def _writer(spark: SparkSession, made: Query, options: Options) -> Any:
-    assert spark.sparkContext._jvm is not None
-    sinks = spark.sparkContext._jvm.org.slotwise.sink
-    sink = (
-        sinks.Discard()
-        if options.output is None
-        else sinks.JsonFiles(str(options.output.resolve()))
-    )
+def writer(spark: SparkSession, made: Query, options: Options) -> Any:
+    """What starts the query, and may give it a name before."""
     writer: Any = made.frame.writeStream.outputMode("update")
     writer = writer.option("checkpointLocation", str(options.checkpoint / "spark"))
-    writer._jwrite.foreach(sink)
+    writer._jwrite.foreach(_sink(spark, options.output))
     if made.mode == "micro-batch":
         return writer.trigger(processingTime="0 seconds")
     return writer.trigger(realTime=f"{round(options.batch_seconds * 1000)} milliseconds")
+
+
+def _sink(spark: SparkSession, output: Path | None) -> Any:
+    assert spark.sparkContext._jvm is not None
+    sinks = spark.sparkContext._jvm.org.slotwise.sink
+    if output is None:
+        return sinks.Discard()
+    output.mkdir(parents=True, exist_ok=True)
+    return sinks.JsonFiles(str(output.resolve()))

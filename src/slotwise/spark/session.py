@@ -90,10 +90,11 @@ def launched(
     with ExitStack() as stack:
         if options is None:
             options = Options(stack.enter_context(passing_folder()) / "checkpoint")
-        checkpoints.check(options.checkpoint, outline)
+        goes_on = checkpoints.check(options.checkpoint, outline)
         site.check(outline.plan)
-        with times.step("SQL checked"):
-            checked_sql(outline, embedded=site.master is None)
+        if not goes_on:
+            with times.step("SQL checked"):
+                checked_sql(outline, embedded=site.master is None)
         with times.step("cluster"):
             on = stack.enter_context(site.cluster(outline.plan))
         with times.step("session with an executor per slot"):

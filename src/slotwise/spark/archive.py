@@ -1,0 +1,98 @@
+"""Java's classes as they are once loaded, kept in a file: Spark's processes start faster.
+
+Spark loads ten thousand classes and more into each of its processes, and on few cores that is a
+third of a start-up. Java can write loaded classes to an archive and map that into memory later, in
+place of reading, parsing and checking jars (class data sharing). The archive is beside our jar. It
+is for one Java, one class path and the jars as they are: Java passes over any other.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, STDOUT, Popen, TimeoutExpired
+
+from slotwise.model import SlotwiseError
+from slotwise.spark import java
+
+MAKE_SECONDS = 300
+SHARED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0")
+"""At one address in all processes, so that they share its memory."""
+QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+"""Else a process whose class path was changed says so on its output."""
+
+
+def file() -> Path:
+    return java.classpath_jar().with_suffix(".jsa")
+
+
+def options() -> list[str]:
+    """For all our Java processes; none if there is no archive that Java takes.
+
+    Java is asked, once per program and archive: about half a second.
+    """
+    archive = file()
+    if archive.is_file() and _is_taken(archive, archive.stat().st_mtime_ns):
+        return [f"-XX:SharedArchiveFile={archive}", *SHARED, *QUIET]
+    return []
+
+
+def make() -> Path:
+    """The archive, newly made: a Spark session does what drivers and executors do, and Java writes
+    what it has loaded. Some 40 s on two cores, and 180 MB.
+
+    Raises SlotwiseError if that fails; then there is no archive, which only costs time.
+    """
+    java.check()
+    archive = file()
+    unfinished = archive.with_name(f"{archive.name}.{os.getpid()}")
+    try:
+        for left in archive.parent.glob(f"{archive.name}*"):
+            left.unlink()
+        _train(unfinished)
+        unfinished.replace(archive)
+    except PermissionError as error:
+        raise SlotwiseError(
+            f"{archive.parent} cannot be written: let the user who installed slotwise do it"
+        ) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    if not options():
+        archive.unlink()
+        raise SlotwiseError(f"{java.java()} does not take the archive that it made")
+    return archive
+
+
+@cache
+def _is_taken(archive: Path, modified_ns: int) -> bool:
+    command = [*java.launched("org.slotwise.Daemon")[:-1], "-Xshare:on", *SHARED]
+    asked = [*command, f"-XX:SharedArchiveFile={archive}", "-version"]
+    return subprocess.run(asked, capture_output=True).returncode == 0
+
+
+def _train(archive: Path) -> None:
+    """In a program of its own: a Java process writes its archive when it ends."""
+    command = [sys.executable, "-m", "slotwise.spark.training", str(archive)]
+    with Popen(
+        command,
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=STDOUT,
+        env=java.environment(),
+        start_new_session=True,
+    ) as program:
+        try:
+            told, _ = program.communicate(timeout=MAKE_SECONDS)
+        except BaseException as ended:
+            os.killpg(program.pid, signal.SIGKILL)  # with the Java process that it has started
+            if isinstance(ended, TimeoutExpired):
+                raise SlotwiseError(f"Java has made no archive in {MAKE_SECONDS} s") from None
+            raise
+    if program.returncode or not archive.is_file():
+        lines = told.decode(errors="replace").split("\n")
+        why = next((line for line in reversed(lines) if line.strip()), "it does not say why")
+        raise SlotwiseError(f"Java has made no archive: {why.strip()}")
