@@ -2,14 +2,16 @@
 
     python -m benchmarks.spark [NAME ...]
 
-NAME is one of start_up, diamond, chain, changes, recovery, restart; all if none is given. Two slots
-on two nodes. What must hold is printed beside what was measured.
+NAME is one of start_up, prepared, diamond, chain, changes, recovery, restart; all if none is given.
+Two slots on two nodes. What must hold is printed beside what was measured.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -30,7 +32,7 @@ from tests.spark.running import written, written_files
 from slotwise.cli.output import note, show
 from slotwise.model import Logic, Plan
 from slotwise.report.tables import table
-from slotwise.spark import cluster
+from slotwise.spark import archive, cluster
 from slotwise.spark.launch import Options, Run, start
 from slotwise.spark.meters import snapshot
 from slotwise.spark.outline import outline
@@ -87,6 +89,37 @@ def start_up(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
     run.stop()
     parts = ", ".join(f"{name} {seconds:.1f}" for name, seconds in times.steps)
     return [(f"start-up, s ({parts})", f"{times.seconds:.1f}", "under 45 on two idle cores")]
+
+
+def prepared(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
+    """start-up of `slotwise run` as after `slotwise prepare`, and as without, in turn"""
+    assert archive.options(), "run 'slotwise prepare' first"
+    found: dict[str, list[float]] = {"": [], "archive.options = lambda: []": []}
+    for _ in range(TURNS):
+        for change, seconds in found.items():
+            seconds.append(_start_up_seconds(change))
+            note(f"{'without' if change else 'with'} the archive {seconds[-1]:.1f} s")
+    kept, without = found.values()
+    ratios = [one / other for one, other in zip(kept, without, strict=True)]
+    return [
+        (
+            f"start-up of the diamond, s (prepared {_told(kept)}; not {_told(without)})",
+            f"{median(ratios):.2f} ×",
+            "prepared is faster",
+        )
+    ]
+
+
+def _start_up_seconds(change: str) -> float:
+    """Of a program of its own, which does `change` before."""
+    program = (
+        f"import sys; from slotwise.cli import run; from slotwise.spark import archive\n{change}"
+    )
+    call = "sys.exit(run(['run', 'examples/diamond.yaml', '--for', '2s', '--json']))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}\n{call}"], capture_output=True, text=True, check=True
+    )
+    return float(sum(json.loads(done.stdout)["start_up_seconds"].values()))
 
 
 def diamond(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
@@ -206,8 +239,11 @@ def restart(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
 
 
 def _longest(what: str, seconds: list[float]) -> Row:
-    told = ", ".join(f"{each:.1f}" for each in sorted(seconds))
-    return (f"{what} ({told})", f"{max(seconds):.1f}", "under 30")
+    return (f"{what} ({_told(seconds)})", f"{max(seconds):.1f}", "under 30")
+
+
+def _told(seconds: list[float]) -> str:
+    return ", ".join(f"{each:.1f}" for each in sorted(seconds))
 
 
 def _held() -> dict[str, int]:
@@ -222,6 +258,7 @@ def _held() -> dict[str, int]:
 
 MEASURES: tuple[Callable[[SparkSession, Path, Timeline], list[Row]], ...] = (
     start_up,
+    prepared,
     diamond,
     chain,
     changes,

@@ -20,6 +20,8 @@ from slotwise.spark import archive, java
 START_SECONDS = 60
 STOP_SECONDS = 10
 POLL_SECONDS = 0.1
+SETTINGS = "daemons.conf"
+"""Empty, in place of those that somebody may have given to all of Spark."""
 LOGGING = "-Dlog4j2.configurationFile=slotwise-log4j2.properties"
 DRIVER_LOGGING = "-Dlog4j2.configurationFile=slotwise-driver-log4j2.properties"
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -65,6 +67,7 @@ def running(
     """
     launched = java.launched("org.slotwise.Daemon")
     command = [*launched[:-1], *OPTIONS, *archive.options(), launched[-1]]
+    (folder / SETTINGS).touch()
     page = free_port(host)
     with ExitStack() as stack:
         master = stack.enter_context(
@@ -106,6 +109,7 @@ def _master_arguments(host: str, port: int, page: int) -> list[str]:
     return [
         "org.apache.spark.deploy.master.Master",
         *("--host", host, "--port", str(port), "--webui-port", str(page)),
+        *("--properties-file", SETTINGS),
     ]
 
 
@@ -115,7 +119,7 @@ def _worker_arguments(worker: Worker, folder: Path, master: str) -> list[str]:
         "org.apache.spark.deploy.worker.Worker",
         *("--host", worker.host, "--port", "0", "--webui-port", "0"),
         *("--cores", str(worker.cores), "--memory", f"{worker.memory_mb}M"),
-        *("--work-dir", str(work), master),
+        *("--properties-file", SETTINGS, "--work-dir", str(work), master),
     ]
 
 
