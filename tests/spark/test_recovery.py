@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +96,37 @@ def test_a_checkpoint_of_another_topology_is_refused(spark: SparkSession, tmp_pa
         running(spark, plan(topology("s>b", name="other"), on=MODEL), tmp_path),
     ):
         pass
+
+
+@contextmanager
+def small_disk(at: Path) -> Iterator[None]:
+    """A disk of 96 kB."""
+    at.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=96k", "small", str(at)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a small disk may not be mounted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(at)], check=True)
+
+
+@pytest.mark.parametrize("full", ["out", "checkpoint"])
+def test_a_full_disk_is_told_and_a_larger_one_goes_on(
+    full: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    made = plan(counted(), {"c": 3}, on=MODEL, rate=3000)
+    with small_disk(tmp_path / full):
+        with (
+            pytest.raises(SlotwiseError, match="No space left on device"),
+            running(spark, made, tmp_path) as run,
+        ):
+            supervise(run, 120, tries=0)
+        shutil.copytree(tmp_path / full, tmp_path / "kept")
+    shutil.copytree(tmp_path / "kept", tmp_path / full, dirs_exist_ok=True)
+    with running(spark, made, tmp_path):
+        wait_until(lambda: ids(tmp_path) == set(range(RECORDS)))
+    check(tmp_path)
 
 
 def test_the_driver_killed_then_a_worker_killed_then_ctrl_c(tmp_path: Path) -> None:

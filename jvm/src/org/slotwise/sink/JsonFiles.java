@@ -59,11 +59,11 @@ public final class JsonFiles extends ForeachWriter<Row> {
       lines.close();
       if (failure == null) {
         Files.move(unfinished, finished, StandardCopyOption.ATOMIC_MOVE);
-      } else {
-        Files.deleteIfExists(unfinished);
       }
     } catch (IOException failed) {
       throw told(failed);
+    } finally {
+      unfinished.toFile().delete(); // unless it is the finished one by now
     }
   }
 
