@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 
 from slotwise.model import CommunicationSchedule, NetworkDelays, Plan
-from slotwise.simulation import Arrivals, Network, Options, ServiceTimes, feed_forward, simulate
+from slotwise.simulation import (
+    Arrivals,
+    Network,
+    Options,
+    ServiceTimes,
+    feed_forward,
+    inboxes,
+    simulate,
+)
 from slotwise.simulation.measure import visited
 from slotwise.simulation.run import Run, run
 from tests.builders import cluster, topology
@@ -97,5 +105,5 @@ def test_a_small_room_grows_and_changes_nothing(monkeypatch: pytest.MonkeyPatch)
     plan = builders.plan(topology("a>b:3", "b>c:2"), {"c": 50.0}, rate=5.0)
     options = Options(tuples=4000)
     roomy = visits(run(plan, None, options, log_size=60_000))
-    monkeypatch.setattr(feed_forward, "_rooms", lambda world, expected: np.ones(3, np.int64))
+    monkeypatch.setattr(inboxes, "rooms_for", lambda world, expected: np.ones(3, np.int64))
     assert np.array_equal(visits(run(plan, None, options, log_size=60_000)), roomy)

@@ -28,6 +28,7 @@ FILES = (
     "events",
     "feed_forward",
     "heap",
+    "inboxes",
     "kernel",
     "measure",
     "routing",
