@@ -8,15 +8,8 @@ import numpy as np
 
 from slotwise.simulation.arrivals import clocks_at
 from slotwise.simulation.events import (
-    ARRIVES,
     FULL,
-    Limits,
-    State,
     advance_to,
-    empty_state,
-    enqueue,
-    grown,
-    release,
     resume,
     schedule_sources,
     send_outputs,
@@ -25,6 +18,15 @@ from slotwise.simulation.heap import push
 from slotwise.simulation.kernel import kernel
 from slotwise.simulation.measure import Tally, without_threads
 from slotwise.simulation.routing import SENDER_SHIFT
+from slotwise.simulation.under_way import (
+    ARRIVES,
+    Limits,
+    State,
+    empty_state,
+    enqueue,
+    grown,
+    release,
+)
 from slotwise.simulation.world import Table, World
 
 _SENT = -2

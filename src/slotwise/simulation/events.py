@@ -7,14 +7,9 @@ bounded buffers, links with a bandwidth and changes of plan are simulated here.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
-
 from slotwise.simulation.arrivals import advance
 from slotwise.simulation.draws import service_factor
-from slotwise.simulation.heap import Heap, pop, push
+from slotwise.simulation.heap import pop
 from slotwise.simulation.kernel import kernel, part
 from slotwise.simulation.measure import Tally, record_sent, record_travel, record_visit
 from slotwise.simulation.routing import (
@@ -28,106 +23,22 @@ from slotwise.simulation.routing import (
     receiver,
     transfer_seconds,
 )
-from slotwise.simulation.world import Table, World, counters
+from slotwise.simulation.under_way import (
+    ARRIVES,
+    AT_LINK,
+    ENDS,
+    RETRIES,
+    Limits,
+    State,
+    enqueue,
+    free_row,
+    release,
+    schedule,
+)
+from slotwise.simulation.world import Table, World
 
-ENDS, RETRIES, ARRIVES, AT_LINK = range(4)
-"""What happens to a tuple next; at one time and operator, in this order."""
 DONE, PAUSED, FULL = range(3)
 """Why `advance_to` came back: no events left, the time was reached, no free rows left."""
-
-_TUPLE = np.dtype(
-    [
-        ("root", "f8"),
-        ("arrival", "f8"),  # at the thread's buffer
-        ("since", "f8"),  # ready to be sent; then service began; then service ended
-        ("key", "i8"),
-        ("thread", "i8"),
-        ("order", "i8"),  # (sender + 1, number)
-        ("kind", "i8"),  # what happens next
-        ("next", "i8"),  # in the same queue
-    ]
-)
-_THREAD = np.dtype(
-    [
-        ("free", "f8"),  # when an idle thread became idle
-        ("handled", "i8"),
-        ("serving", "i8"),  # -1: idle
-        ("head", "i8"),  # first tuple waiting; of a shared queue: at the operator's first thread
-        ("tail", "i8"),
-        ("held", "i8"),  # tuples in the buffer; where senders are held back also those on the way
-        # How far it is with sending what its last tuple caused.
-        ("output", "i8"),  # stream; -1: it is not sending
-        ("left", "i8"),  # tuples to go on that stream; -1: not yet known
-        ("copy", "i8"),
-        ("granted", "i8"),  # the thread in whose buffer a place is kept for this sender
-        # Senders that it holds back, first come first served.
-        ("first_held", "i8"),
-        ("last_held", "i8"),
-        ("next_held", "i8"),
-    ]
-)
-
-
-class Limits(NamedTuple):
-    """The options the kernel looks at."""
-
-    capacity: int
-    """0: unbounded."""
-    blocks: bool
-    resend_s: float
-    """0: what is lost is gone."""
-    link_s: float
-    """Seconds a tuple takes on a node's link; 0: links are infinitely fast."""
-    most_caused: int
-    """The most tuples that one handled tuple can cause."""
-
-
-class State(NamedTuple):
-    """All that changes while events happen, the tally excepted."""
-
-    tuples: Table
-    unused: NDArray[np.int64]
-    """A stack of free rows of `tuples`; how many is in `progress[0]`."""
-    heap: Heap
-    clocks: Table
-    threads: Table
-    sent: NDArray[np.int64]
-    """Per stream and sender, tuples sent so far (stream.counter)."""
-    links: NDArray[np.float64]
-    """[0, node]: when its link out is free, [1, node]: its link in."""
-    progress: NDArray[np.int64]
-    """[0] free rows; [1] 1 while all threads stand still for a change of plan."""
-
-
-def empty_state(world: World, nodes: int, clocks: Table, rows: int) -> State:
-    threads = np.zeros(len(world.threads), _THREAD)
-    for name in ("serving", "head", "tail", "output", "left", "granted", "first_held"):
-        threads[name] = -1
-    return State(
-        tuples=np.zeros(rows, _TUPLE),
-        unused=np.arange(rows - 1, -1, -1),
-        heap=Heap.room_for(rows),
-        clocks=clocks,
-        threads=threads,
-        sent=np.zeros(counters(world), np.int64),
-        links=np.zeros((2, nodes)),
-        progress=np.array([rows, 0]),
-    )
-
-
-def grown(state: State) -> State:
-    """Twice the rows, the same content."""
-    had, free = len(state.tuples), int(state.progress[0])
-    tuples, heap = np.zeros(2 * had, _TUPLE), Heap.room_for(2 * had)
-    tuples[:had] = state.tuples
-    heap.entries[:had] = state.heap.entries
-    heap.tie[:had] = state.heap.tie
-    heap.size[0] = state.heap.size[0]
-    unused = np.zeros(2 * had, np.int64)
-    unused[:had] = np.arange(2 * had - 1, had - 1, -1)
-    unused[had : had + free] = state.unused[:free]
-    state.progress[0] = had + free
-    return state._replace(tuples=tuples, heap=heap, unused=unused)
 
 
 @kernel
@@ -161,7 +72,7 @@ def advance_to(
         elif moved.kind == AT_LINK:
             node = world.threads[thread].node
             state.links[1, node] = max(now, state.links[1, node]) + limits.link_s
-            _schedule(world, state, number, ARRIVES, state.links[1, node])
+            schedule(world, state, number, ARRIVES, state.links[1, node])
         else:
             if moved.kind == ENDS:
                 operator = world.threads[thread].operator
@@ -196,20 +107,8 @@ def resume(world: World, limits: Limits, state: State, now: float) -> None:
 
 
 @part
-def release(state: State, number: int) -> None:
-    state.unused[state.progress[0]] = number
-    state.progress[0] += 1
-
-
-@part
-def _new(state: State) -> int:
-    state.progress[0] -= 1
-    return int(state.unused[state.progress[0]])
-
-
-@part
 def _schedule_source(world: World, state: State, thread: int) -> None:
-    number = _new(state)
+    number = free_row(state)
     clock, new = state.clocks[thread], state.tuples[number]
     new.root = clock.next
     new.since = clock.next
@@ -218,17 +117,7 @@ def _schedule_source(world: World, state: State, thread: int) -> None:
     own = world.threads[thread]
     operator = world.operators[own.operator]
     new.order = outside_order(clock.emitted, own.place, operator.last - operator.first)
-    _schedule(world, state, number, ARRIVES, clock.next)
-
-
-@part
-def _schedule(world: World, state: State, number: int, kind: int, time: float) -> None:
-    moved = state.tuples[number]
-    moved.kind = kind
-    rank = world.operators[world.threads[moved.thread].operator].rank
-    push(
-        state.heap, time, number, rank * 4 + kind, moved.order if kind >= ARRIVES else moved.thread
-    )
+    schedule(world, state, number, ARRIVES, clock.next)
 
 
 @part
@@ -261,17 +150,6 @@ def _arrive(
 
 
 @part
-def enqueue(state: State, thread: int, number: int) -> None:
-    queue = state.threads[thread]
-    state.tuples[number].next = -1
-    if queue.head < 0:
-        queue.head = number
-    else:
-        state.tuples[queue.tail].next = number
-    queue.tail = number
-
-
-@part
 def _lose(
     world: World, limits: Limits, tally: Tally, state: State, number: int, now: float
 ) -> None:
@@ -280,7 +158,7 @@ def _lose(
     counts = 1 if moved.root >= tally.warm_up else 0
     if limits.resend_s > 0:
         sums.resent += counts
-        _schedule(world, state, number, ARRIVES, now + limits.resend_s)
+        schedule(world, state, number, ARRIVES, now + limits.resend_s)
     else:
         sums.lost += counts
         release(state, number)
@@ -315,7 +193,7 @@ def _serve(
     if world.transfers:
         sender = (moved.order >> SENDER_SHIFT) - 1
         seconds += transfer_seconds(world, state.sent, sender, thread, handled, moved.key)
-    _schedule(world, state, number, ENDS, now + seconds)
+    schedule(world, state, number, ENDS, now + seconds)
     _free_place(world, limits, state, buffer, now)
 
 
@@ -329,7 +207,7 @@ def _free_place(world: World, limits: Limits, state: State, thread: int, now: fl
         return
     buffer.first_held = state.threads[sender].next_held
     state.threads[sender].granted = thread
-    _schedule(world, state, state.threads[sender].serving, RETRIES, now)
+    schedule(world, state, state.threads[sender].serving, RETRIES, now)
 
 
 @part
@@ -424,7 +302,7 @@ def _send(
 ) -> None:
     stream, parent = world.streams[output], state.tuples[parent_number]
     sender, thread = world.threads[parent.thread], world.threads[goes_to]
-    number = _new(state)
+    number = free_row(state)
     new = state.tuples[number]
     new.root = parent.root
     # From the end of service on, so that being held back counts as time on the way.
@@ -441,6 +319,6 @@ def _send(
     if limits.link_s > 0 and far > 1:
         state.links[0, sender.node] = max(leaves, state.links[0, sender.node]) + limits.link_s
         arrives = state.links[0, sender.node] + world.delays_s[far]
-        _schedule(world, state, number, AT_LINK, arrives)
+        schedule(world, state, number, AT_LINK, arrives)
     else:
-        _schedule(world, state, number, ARRIVES, leaves + world.delays_s[far])
+        schedule(world, state, number, ARRIVES, leaves + world.delays_s[far])

@@ -32,6 +32,7 @@ FILES = (
     "kernel",
     "measure",
     "routing",
+    "under_way",
     "world",
 )
 """All that make a kernel what it is."""

@@ -11,7 +11,6 @@ import numpy as np
 from slotwise.model import ModelError, Observation, Plan
 from slotwise.simulation import change, feed_forward
 from slotwise.simulation.arrivals import clock_time
-from slotwise.simulation.events import Limits
 from slotwise.simulation.measure import Tally, empty_tally
 from slotwise.simulation.observe import observed
 from slotwise.simulation.options import (
@@ -25,6 +24,7 @@ from slotwise.simulation.options import (
     Routing,
     ServiceTimes,
 )
+from slotwise.simulation.under_way import Limits
 from slotwise.simulation.world import Figures, World, build
 
 MOST_UNDER_WAY = 8_000_000
