@@ -61,8 +61,9 @@ def _cause(spark: SparkSession, query: str, reported: TaskError) -> TaskError | 
         return next((error for error in told if not EFFECTS.search(error.message)), None)
     if reported.stage >= 0:
         return reported
-    # Spark tells errors of SQL without their task.
-    same = [e for e in task_errors(spark) if reason(e.message) == reason(reported.message)]
+    # Spark tells errors of SQL without their task, and without what caused them.
+    thrown = _chain(reported.message)[0]
+    same = [error for error in task_errors(spark) if thrown in _chain(error.message)]
     stages = {error.stage: scheduler(spark).stage(error.stage) for error in same}
     own = [e for e in same if (stage := stages[e.stage]) is not None and stage.query() == query]
     return own[-1] if own else None
@@ -116,9 +117,22 @@ def reason(text: str) -> str:
     """
     if lost := LOST.search(text):
         return f"executor {lost[1]} was lost ({lost[2].strip().rstrip('.')})"
+    return _chain(text)[-1]
+
+
+def _chain(text: str) -> list[str]:
+    r"""What was thrown and each of its causes, without Java's classes, codes and states.
+
+    >>> _chain("a.FileException: [NO_FILE] No file. SQLSTATE: 58030\nCaused by: a.Full: No space")
+    ['No file', 'No space']
+    """
     causes = re.findall(r"^\s*Caused by: (?:[\w.$]+: )?(.+)$", text, re.M)
-    found = causes[-1] if causes else _first_line(text).rpartition("Exception: ")[2]
-    found = re.sub(r"^\[[\w.]+\] ", "", found.strip())
+    thrown = _first_line(text).rpartition("Exception: ")[2]
+    return [_sentence(each) for each in (thrown, *causes)]
+
+
+def _sentence(text: str) -> str:
+    found = re.sub(r"^\[[\w.]+\] ", "", text.strip())
     return found.partition(" SQLSTATE")[0].strip().rstrip(".")
 
 
