@@ -14,7 +14,6 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, STDOUT, Popen, TimeoutExpired
 
 from slotwise.model import SlotwiseError
 from slotwise.spark import java
@@ -77,11 +76,11 @@ def _is_taken(archive: Path, modified_ns: int) -> bool:
 def _train(archive: Path) -> None:
     """In a program of its own: a Java process writes its archive when it ends."""
     command = [sys.executable, "-m", "slotwise.spark.training", str(archive)]
-    with Popen(
+    with subprocess.Popen(
         command,
-        stdin=DEVNULL,
-        stdout=PIPE,
-        stderr=STDOUT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         env=java.environment(),
         start_new_session=True,
     ) as program:
@@ -89,7 +88,7 @@ def _train(archive: Path) -> None:
             told, _ = program.communicate(timeout=MAKE_SECONDS)
         except BaseException as ended:
             os.killpg(program.pid, signal.SIGKILL)  # with the Java process that it has started
-            if isinstance(ended, TimeoutExpired):
+            if isinstance(ended, subprocess.TimeoutExpired):
                 raise SlotwiseError(f"Java has made no archive in {MAKE_SECONDS} s") from None
             raise
     if program.returncode or not archive.is_file():
