@@ -7,24 +7,19 @@ plans them for 20 slots and compares planned, predicted and actual rates (sectio
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 import slotwise
-from slotwise.model import (
-    Choice,
-    Cluster,
-    Grouping,
-    Node,
-    Pipeline,
-    Plan,
-    Prediction,
-    Refused,
-    Scheduler,
+from slotwise.studies.cases import (
+    SLOTS,
+    STEP,
+    Case,
+    case_of_fixed,
+    case_of_rate,
+    highest_rate,
+    routed_by_weights,
 )
-from slotwise.planner import plan_with
-from slotwise.simulation import Arrivals, simulate
 from slotwise.studies.paper import paper
 from slotwise.studies.study import FULL, Chart, Comparison, Effort, Line, Study, Table
 
@@ -37,29 +32,11 @@ PAIRS = (
 )
 """The paper's LSA+DSM, LSA+RSM, MBA+DSM, MBA+RSM and MBA+SAM."""
 RATES = (50.0, 100.0, 200.0)
-STEP = 5.0
-"""Rates are tried in these steps, as the paper does."""
-SLOTS, SLOTS_PER_NODE = 20, 4
 OWN, BASELINE = "mba+sam", "lsa+r-storm"
 BOUGHT = "Planned for a rate: slots and rates"
 FIXED = f"Planned for {SLOTS} slots: rates"
 ACCURACY = "How well the simulated rate was foreseen"
 WEIGHTS = "What routing weights gain"
-
-
-@dataclass(frozen=True)
-class Case:
-    """One pair on one DAG: what was planned, what the model says, what the simulation shows."""
-
-    dag: str
-    pair: str
-    plan: Plan
-    simulated: float
-
-    @property
-    def predicted(self) -> Prediction:
-        assert self.plan.predicted is not None
-        return self.plan.predicted
 
 
 def study(effort: Effort = FULL) -> Study:
@@ -68,17 +45,17 @@ def study(effort: Effort = FULL) -> Study:
     pipelines = {dag: slotwise.load(dag) for dag in dags}
     grid = [(dag, rate, *pair) for dag in dags for rate in rates for pair in PAIRS]
     bought = [
-        _case(dag, pipelines[dag], rate, _scheduler(allocator, placer), effort)
+        case_of_rate(dag, pipelines[dag], allocator, placer, rate, effort)
         for dag, rate, allocator, placer in effort.each(grid, "planned for a rate")
     ]
     fixed = [
-        _case_of_fixed(dag, pipelines[dag], allocator, placer, effort)
+        case_of_fixed(dag, pipelines[dag], allocator, placer, effort)
         for dag, allocator, placer in effort.each(
             [(dag, *pair) for dag in dags for pair in PAIRS], "planned for 20 slots"
         )
     ]
     weighted = [
-        (case, _highest_rate(_weighted(case.plan), effort))
+        (case, highest_rate(routed_by_weights(case.plan), effort))
         for case in effort.each(fixed, "with routing weights")
     ]
     return _told(effort, bought, fixed, weighted)
@@ -109,67 +86,6 @@ def _told(
         charts=(_slots_chart(bought), *_rate_charts(fixed), _weights_chart(weighted)),
         remarks=_remarks(bought, fixed, weighted, accuracy),
     )
-
-
-def _scheduler(allocator: str, placer: str) -> Scheduler:
-    return Scheduler(allocator=Choice(allocator), placer=Choice(placer))
-
-
-def _case(dag: str, pipeline: Pipeline, rate: float, scheduler: Scheduler, effort: Effort) -> Case:
-    plan = plan_with(pipeline, rate, scheduler)
-    pair = f"{scheduler.allocator}+{scheduler.placer}"
-    return Case(dag, pair, plan, _highest_rate(plan, effort))
-
-
-def _case_of_fixed(
-    dag: str, pipeline: Pipeline, allocator: str, placer: str, effort: Effort
-) -> Case:
-    """The highest planned rate, in steps of 10, that the pair still places on 20 slots."""
-    memory_gb = pipeline.slot_memory_gb * SLOTS_PER_NODE
-    nodes = tuple(
-        Node(f"d3-{n + 1}", SLOTS_PER_NODE, memory_gb) for n in range(SLOTS // SLOTS_PER_NODE)
-    )
-    here = replace(pipeline, catalog=(), cluster=Cluster(nodes, pipeline.slot_memory_gb))
-    scheduler, best, rate = _scheduler(allocator, placer), None, 2 * STEP
-    while True:
-        try:
-            best = plan_with(here, rate, scheduler)
-        except Refused:
-            break
-        rate += 2 * STEP
-    assert best is not None
-    return Case(dag, f"{allocator}+{placer}", best, _highest_rate(best, effort))
-
-
-def _highest_rate(plan: Plan, effort: Effort) -> float:
-    """By bisection between no rate and twice what the model or the plan promises."""
-    assert plan.predicted is not None
-    promised = max(plan.rate, plan.predicted.proportional_rate)
-    low, high = 0, int(1.3 * promised / STEP) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _stable(plan, middle * STEP, effort) else (low, middle)
-    return low * STEP
-
-
-def _stable(plan: Plan, rate: float, effort: Effort) -> bool:
-    seen = simulate(
-        plan,
-        rate,
-        arrivals=Arrivals("constant"),
-        duration_s=effort.pick(900.0, 100.0),
-        warm_up=0.3,
-        seed=effort.seed,
-    )
-    return bool(seen.stable)
-
-
-def _weighted(plan: Plan) -> Plan:
-    """The same plan with every shuffled stream routed by the plan's weights."""
-    topology = plan.pipeline.topology
-    streams = tuple(replace(stream, grouping=Grouping("weighted")) for stream in topology.streams)
-    pipeline = replace(plan.pipeline, topology=replace(topology, streams=streams))
-    return replace(plan, pipeline=pipeline)
 
 
 def _r_squared(one: Sequence[float], other: Sequence[float]) -> float:

@@ -1,0 +1,102 @@
+"""Paper 1's cases: an allocator and a placer on a DAG, planned, predicted and simulated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from slotwise.model import (
+    Choice,
+    Cluster,
+    Grouping,
+    Node,
+    Pipeline,
+    Plan,
+    Prediction,
+    Refused,
+    Scheduler,
+)
+from slotwise.planner import plan_with
+from slotwise.simulation import Arrivals, simulate
+from slotwise.studies.study import Effort
+
+STEP = 5.0
+"""Rates are tried in these steps, as the paper does."""
+SLOTS, SLOTS_PER_NODE = 20, 4
+
+
+@dataclass(frozen=True)
+class Case:
+    """One pair on one DAG: what was planned, what the model says, what the simulation shows."""
+
+    dag: str
+    pair: str
+    plan: Plan
+    simulated: float
+
+    @property
+    def predicted(self) -> Prediction:
+        assert self.plan.predicted is not None
+        return self.plan.predicted
+
+
+def case_of_rate(
+    dag: str, pipeline: Pipeline, allocator: str, placer: str, rate: float, effort: Effort
+) -> Case:
+    """Planned for a rate, on as many slots as that takes."""
+    plan = plan_with(pipeline, rate, _scheduler(allocator, placer))
+    return Case(dag, f"{allocator}+{placer}", plan, highest_rate(plan, effort))
+
+
+def case_of_fixed(
+    dag: str, pipeline: Pipeline, allocator: str, placer: str, effort: Effort
+) -> Case:
+    """The highest planned rate, in steps of 10, that the pair still places on 20 slots."""
+    memory_gb = pipeline.slot_memory_gb * SLOTS_PER_NODE
+    nodes = tuple(
+        Node(f"d3-{n + 1}", SLOTS_PER_NODE, memory_gb) for n in range(SLOTS // SLOTS_PER_NODE)
+    )
+    here = replace(pipeline, catalog=(), cluster=Cluster(nodes, pipeline.slot_memory_gb))
+    scheduler, best, rate = _scheduler(allocator, placer), None, 2 * STEP
+    while True:
+        try:
+            best = plan_with(here, rate, scheduler)
+        except Refused:
+            break
+        rate += 2 * STEP
+    assert best is not None
+    return Case(dag, f"{allocator}+{placer}", best, highest_rate(best, effort))
+
+
+def highest_rate(plan: Plan, effort: Effort) -> float:
+    """By bisection between no rate and 1.3 times what the model or the plan promises."""
+    assert plan.predicted is not None
+    promised = max(plan.rate, plan.predicted.proportional_rate)
+    low, high = 0, int(1.3 * promised / STEP) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _stable(plan, middle * STEP, effort) else (low, middle)
+    return low * STEP
+
+
+def _stable(plan: Plan, rate: float, effort: Effort) -> bool:
+    seen = simulate(
+        plan,
+        rate,
+        arrivals=Arrivals("constant"),
+        duration_s=effort.pick(900.0, 100.0),
+        warm_up=0.3,
+        seed=effort.seed,
+    )
+    return bool(seen.stable)
+
+
+def routed_by_weights(plan: Plan) -> Plan:
+    """The same plan with every shuffled stream routed by the plan's weights."""
+    topology = plan.pipeline.topology
+    streams = tuple(replace(stream, grouping=Grouping("weighted")) for stream in topology.streams)
+    pipeline = replace(plan.pipeline, topology=replace(topology, streams=streams))
+    return replace(plan, pipeline=pipeline)
+
+
+def _scheduler(allocator: str, placer: str) -> Scheduler:
+    return Scheduler(allocator=Choice(allocator), placer=Choice(placer))
