@@ -9,6 +9,7 @@ is for one Java, one class path and the jars as they are: Java passes over any o
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from slotwise.model import SlotwiseError
 from slotwise.spark import java
 
 MAKE_SECONDS = 300
+ROOM_MB = 250
 SHARED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0")
 """At one address in all processes, so that they share its memory."""
 QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
@@ -49,21 +51,32 @@ def make() -> Path:
     java.check()
     archive = file()
     unfinished = archive.with_name(f"{archive.name}.{os.getpid()}")
+    _make_room(archive, unfinished)
     try:
-        for left in archive.parent.glob(f"{archive.name}*"):
-            left.unlink()
         _train(unfinished)
         unfinished.replace(archive)
-    except PermissionError as error:
-        raise SlotwiseError(
-            f"{archive.parent} cannot be written: let the user who installed slotwise do it"
-        ) from error
     finally:
         unfinished.unlink(missing_ok=True)
     if not options():
         archive.unlink()
         raise SlotwiseError(f"{java.java()} does not take the archive that it made")
     return archive
+
+
+def _make_room(archive: Path, unfinished: Path) -> None:
+    """Remove what was there; refuse a folder in which there can be no archive."""
+    try:
+        unfinished.touch()
+        for left in archive.parent.glob(f"{archive.name}*"):
+            left.unlink()
+    except OSError as error:
+        raise SlotwiseError(
+            f"{archive.parent} cannot be written ({error.strerror}): let the user who installed "
+            "slotwise do it"
+        ) from None
+    free_mb = shutil.disk_usage(archive.parent).free / 1e6
+    if free_mb < ROOM_MB:
+        raise SlotwiseError(f"{archive.parent} has {free_mb:.0f} MB free: {ROOM_MB} MB are needed")
 
 
 @cache
