@@ -202,17 +202,12 @@ def local(
     from pyspark.sql import SparkSession
 
     java.check()
-    jar = str(java.classpath_jar())
     settings: dict[str, Any] = {
+        **_driver_settings(embedded),
         "spark.master": f"local[{cores}]",
         "spark.app.name": "slotwise",
-        "spark.ui.enabled": "false",
-        "spark.jars": jar,
-        "spark.driver.extraClassPath": jar,
-        "spark.driver.extraJavaOptions": shlex.join(driver_options(embedded)),
         "spark.driver.host": MASTER_HOST,
         "spark.driver.bindAddress": MASTER_HOST,
-        "spark.sql.extensions": "org.slotwise.Functions",
         **(conf or {}),
     }
     spark = SparkSession.builder.config(map=settings).getOrCreate()
@@ -241,15 +236,11 @@ def scheduler(spark: SparkSession) -> Any:
 
 
 def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
-    jar = str(java.classpath_jar())
     made = {
+        **_driver_settings(cluster.is_embedded),
         "spark.master": cluster.master,
         "spark.app.name": name,
-        "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.jars": jar,
-        "spark.driver.extraClassPath": jar,
-        "spark.driver.extraJavaOptions": shlex.join(driver_options(cluster.is_embedded)),
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
         "spark.executor.cores": str(cluster.threads_per_slot),
@@ -269,7 +260,6 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
         "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
         # The wait per shuffle for a buffer to fill: most of a tuple's latency.
         "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
-        "spark.sql.extensions": "org.slotwise.Functions",
         **(cluster.quota.conf if cluster.quota else {}),
     }
     if meters or cluster.quota:  # the plugin does both
@@ -278,7 +268,7 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
     if cluster.is_embedded:
         made |= {"spark.driver.host": MASTER_HOST, "spark.driver.bindAddress": MASTER_HOST}
         made |= {"spark.local.dir": str(cluster.folder)}
-        made |= {"spark.executor.extraClassPath": jar}
+        made |= {"spark.executor.extraClassPath": str(java.classpath_jar())}
         made |= {"spark.executor.extraJavaOptions": shlex.join(_executor_options(cluster))}
     return made
 
@@ -289,10 +279,18 @@ def _executor_options(cluster: SparkCluster) -> list[str]:
     return [daemons.LOGGING, files, *daemons.HOT_CODE_ONLY, *archive.options()]
 
 
-def driver_options(embedded: bool) -> list[str]:
-    """For the driver's Java; they stay the same from the first session of a program to the last."""
+def _driver_settings(embedded: bool) -> dict[str, str]:
+    """Of every session: the driver's Java is one from a program's first session to its last."""
+    jar = str(java.classpath_jar())
     quick_start = daemons.QUICK_START if embedded else ()
-    return [daemons.DRIVER_LOGGING, *quick_start, *archive.options()]
+    options = [daemons.DRIVER_LOGGING, *quick_start, *archive.options()]
+    return {
+        "spark.ui.enabled": "false",
+        "spark.jars": jar,
+        "spark.driver.extraClassPath": jar,
+        "spark.driver.extraJavaOptions": shlex.join(options),
+        "spark.sql.extensions": "org.slotwise.Functions",
+    }
 
 
 def _check_gateway() -> None:

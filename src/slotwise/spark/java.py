@@ -62,15 +62,21 @@ def spark_home() -> Path:
 
 def launched(main: str) -> list[str]:
     """What Spark's launcher would run for a class, with its many options for Java modules; our jar
-    comes first in the class path, as with drivers and executors. About 0.3 s.
+    comes first in the class path, as with drivers and executors. About 0.3 s, the first time.
     """
-    launcher = [java(), "-cp", f"{spark_home()}/jars/*", "org.apache.spark.launcher.Main"]
-    told = subprocess.run([*launcher, main], capture_output=True, text=True, env=environment())
-    command = [part.strip() for part in told.stdout.split("\0") if part.strip()]
-    if told.returncode or main not in command:
-        raise SlotwiseError(f"Spark's launcher does not run: {told.stderr.strip()[-300:]}")
+    command = list(_launcher_output(java(), spark_home(), main))
     path = command.index("-cp") + 1
     command[path] = os.pathsep.join([str(classpath_jar()), command[path]])
+    return command
+
+
+@cache
+def _launcher_output(java: str, home: Path, main: str) -> tuple[str, ...]:
+    launcher = [java, "-cp", f"{home}/jars/*", "org.apache.spark.launcher.Main"]
+    told = subprocess.run([*launcher, main], capture_output=True, text=True, env=environment())
+    command = tuple(part.strip() for part in told.stdout.split("\0") if part.strip())
+    if told.returncode or main not in command:
+        raise SlotwiseError(f"Spark's launcher does not run: {told.stderr.strip()[-300:]}")
     return command
 
 
