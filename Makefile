@@ -2,7 +2,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup jdk test test-quick lint demo bench bench-spark clean
+.PHONY: help setup jdk test test-quick lint demo bench bench-spark studies clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -76,6 +76,9 @@ bench: setup  ## how long planning takes, and how good the plans are
 
 bench-spark: setup  ## latency, throughput and the meters' cost on a Spark cluster of this machine
 	@$(BIN)/python -m benchmarks.spark
+
+studies: setup  ## run the studies in full, and put their results into docs/reference/studies.md
+	@$(BIN)/python docs/reference/measure_studies.py
 
 clean:  ## remove .venv and all that tools leave behind
 	rm -rf .venv src/slotwise/spark/jars .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

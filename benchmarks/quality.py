@@ -1,7 +1,7 @@
 """How many slots each allocator and placer pair needs against the fewest: 200 random topologies.
 
 `python -m benchmarks.quality`. For every allocator the `exact` placer proves a bound: no placement
-of that allocation's bundles uses fewer slots. The table tells how far above that each placer is,
+of that allocation's bundles uses fewer slots. The table shows how far above that each placer is,
 and what its plan is predicted to carry. Prints Markdown for docs/; asserts nothing.
 """
 
@@ -35,7 +35,7 @@ CATALOG = (
     VmType("D3", 4, 14.0, 0.40),
 )
 EXACT = "exact:effort=0.2"
-PLACERS = (*(name for name in registry.PLACERS if name != "exact"), EXACT, registry.AUTO)
+PLACERS = (*(name for name in registry.PLACERS if name != "exact"), EXACT)
 
 
 def random_pipeline(seed: int) -> Pipeline:
@@ -97,7 +97,7 @@ def measure(topologies: int) -> tuple[dict, dict]:
                     key = allocator, candidate.placer
                     above[key].append(candidate.plan.slots / bound)
                     predicted = candidate.plan.predicted
-                    reached[key].append(min(1.0, predicted.proportional_rate / candidate.rate))
+                    reached[key].append(min(1.0, predicted.proportional_capacity / candidate.rate))
         if sys.stderr.isatty():
             print(f"\r{seed + 1}/{topologies}", end="", file=sys.stderr)
     return above, reached

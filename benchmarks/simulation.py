@@ -84,7 +84,7 @@ def large_topology(operators: int = 1000, threads: int = 50_000, visits: int = 1
         found = simulate(given, tuples=visits // operators, kernel=kernel, warm_up=0.0)
         seconds = time.process_time() - start
         rate = sum(load.arrival_rate for load in found.operators)
-        handled = rate * found.series.window_s * len(found.series.input_rate)
+        handled = rate * found.series.window_s * len(found.series.offered_rate)
         print(
             f"{operators:,} operators, {threads:,} threads, {handled:,.0f} visits, {kernel}: "
             f"{seconds:.1f} s"
@@ -130,7 +130,7 @@ def ours(given: Plan, tuples: int, kernel: str, shared: bool = False) -> int:
 
 
 def simpy_visits(tuples: int) -> int:
-    """The tandem in SimPy, told to note what the least of our figures needs: each tuple's wait at
+    """The tandem in SimPy, which notes what the least of our figures needs: each tuple's wait at
     each operator and its latency. (Ours also keep quantiles, queues over time and traffic.)
     """
     drawn, environment = random.Random(1), simpy.Environment()

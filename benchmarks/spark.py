@@ -32,12 +32,14 @@ from tests.spark.running import written, written_files
 from slotwise.cli.output import note, show
 from slotwise.model import Logic, Plan
 from slotwise.report.tables import table
-from slotwise.spark import archive, cluster
-from slotwise.spark.launch import Options, Run, start
-from slotwise.spark.meters import snapshot
-from slotwise.spark.outline import outline
-from slotwise.spark.session import Timeline
+from slotwise.spark import cluster
+from slotwise.spark.cluster import class_archive
+from slotwise.spark.metering.meters import snapshot
+from slotwise.spark.query.outline import outline
+from slotwise.spark.run import Options, Run, compile_plan, start
+from slotwise.spark.start_up import Timeline
 from slotwise.spark.supervise import recover, supervise
+from slotwise.spark.waiting import await_batch, await_tuples
 
 MODEL = builders.cluster(2, 1)
 THREADS_PER_SLOT = 32
@@ -49,7 +51,7 @@ Row = tuple[str, str, str]
 
 
 def main() -> None:
-    times, rows = Timeline(tell=note), list[Row]()
+    times, rows = Timeline(report=note), list[Row]()
     chosen = [
         measure for measure in MEASURES if measure.__name__ in sys.argv[1:] or not sys.argv[1:]
     ]
@@ -63,16 +65,16 @@ def main() -> None:
         for number, measure in enumerate(chosen):
             note(measure.__doc__ or "")
             rows += measure(spark, folder / str(number), times)
-    told = table("What", ">Measured", "Must hold")
+    made = table("What", ">Measured", "Required")
     for row in rows:
-        told.add_row(*row)
-    show(told)
+        made.add_row(*row)
+    show(made)
 
 
 @contextmanager
 def running(spark: SparkSession, of: Plan, folder: Path, **options: object) -> Iterator[Run]:
-    chosen = {"batch_seconds": 120.0, "work": "none", **options}
-    run = start(spark, outline(of), Options(folder, **chosen))  # type: ignore[arg-type]
+    chosen = Options(folder, **{"batch_seconds": 120.0, "work": "none", **options})  # type: ignore[arg-type]
+    run = start(spark, compile_plan(spark, outline(of), chosen), chosen)
     try:
         yield run
     finally:
@@ -82,10 +84,11 @@ def running(spark: SparkSession, of: Plan, folder: Path, **options: object) -> I
 def start_up(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
     """start-up to the first tuple"""
     of = plan(topology("s>a", "a>k"), on=MODEL, rate=1000)
+    options = Options(folder)
     with times.step("query"):
-        run = start(spark, outline(of), Options(folder))
+        run = start(spark, compile_plan(spark, outline(of), options), options)
     with times.step("first tuple"):
-        run.await_tuples()
+        await_tuples(run)
     run.stop()
     parts = ", ".join(f"{name} {seconds:.1f}" for name, seconds in times.steps)
     return [(f"start-up, s ({parts})", f"{times.seconds:.1f}", "under 45 on two idle cores")]
@@ -93,8 +96,8 @@ def start_up(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
 
 def prepared(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
     """start-up of `slotwise run` as after `slotwise prepare`, and as without, in turn"""
-    assert archive.options(), "run 'slotwise prepare' first"
-    found: dict[str, list[float]] = {"": [], "archive.options = lambda: []": []}
+    assert class_archive.options(), "run 'slotwise prepare' first"
+    found: dict[str, list[float]] = {"": [], "class_archive.options = lambda: []": []}
     for _ in range(TURNS):
         for change, seconds in found.items():
             seconds.append(_start_up_seconds(change))
@@ -103,7 +106,7 @@ def prepared(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
     ratios = [one / other for one, other in zip(kept, without, strict=True)]
     return [
         (
-            f"start-up of the diamond, s (prepared {_told(kept)}; not {_told(without)})",
+            f"start-up of the diamond, s (prepared {_listed(kept)}; not {_listed(without)})",
             f"{median(ratios):.2f} ×",
             "prepared is faster",
         )
@@ -112,9 +115,8 @@ def prepared(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
 
 def _start_up_seconds(change: str) -> float:
     """Of a program of its own, which does `change` before."""
-    program = (
-        f"import sys; from slotwise.cli import run; from slotwise.spark import archive\n{change}"
-    )
+    imports = "import sys; from slotwise.cli import run; from slotwise.spark.cluster import "
+    program = f"{imports}class_archive\n{change}"
     call = "sys.exit(run(['run', 'examples/diamond.yaml', '--for', '2s', '--json']))"
     done = subprocess.run(
         [sys.executable, "-c", f"{program}\n{call}"], capture_output=True, text=True, check=True
@@ -132,10 +134,15 @@ def diamond(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
         supervise(run, SECONDS)
         seen = run.observation()
     assert seen is not None
-    quantiles = {f"p{round(100 * q)}": ms for q, ms in seen.latency_quantiles}
-    told = ", ".join(f"{name} {ms:.1f} ms" for name, ms in quantiles.items())
+    assert seen.throughput is not None
+    quantiles = {name: getattr(seen, f"latency_{name}_ms") for name in ("p50", "p95", "p99")}
+    text = ", ".join(f"{name} {ms:.1f} ms" for name, ms in quantiles.items())
     return [
-        (f"diamond at {seen.rate:,.0f} tuples/s: {told}", f"{quantiles['p50']:.1f}", "p50 < 15")
+        (
+            f"diamond at {seen.throughput:,.0f} tuples/s: {text}",
+            f"{quantiles['p50']:.1f}",
+            "p50 < 15",
+        )
     ]
 
 
@@ -155,8 +162,8 @@ def _chain(spark: SparkSession, folder: Path, expr: str, what: str) -> list[Row]
         meters = turn % 2 == 0
         chosen = {"meters": meters, "batch_seconds": CHAIN_SECONDS}
         with running(spark, of, folder / str(turn), **chosen) as run:
-            run.await_batch()
-            run.await_batch()
+            await_batch(run)
+            await_batch(run)
             progress = run.query.lastProgress
             assert progress is not None
             rate = progress.numInputRows / progress.batchDuration * 1000
@@ -165,14 +172,14 @@ def _chain(spark: SparkSession, folder: Path, expr: str, what: str) -> list[Row]
             found[meters].append(rate)
     costs = [1 - on / off for on, off in zip(found[True], found[False], strict=True)]
     rates = ", ".join(f"{rate:,.0f}" for rate in sorted(found[True]))
-    told = ", ".join(f"{cost:.1%}" for cost in sorted(costs))
+    text = ", ".join(f"{cost:.1%}" for cost in sorted(costs))
     return [
         (
             f"chain of two shuffles, the operator {what}, tuples/s ({rates})",
             f"{median(found[True]):,.0f}",
             "at least 20,000",
         ),
-        (f"cost of the meters there, pair by pair ({told})", f"{median(costs):.1%}", "under 4 %"),
+        (f"cost of the meters there, pair by pair ({text})", f"{median(costs):.1%}", "under 4 %"),
     ]
 
 
@@ -182,24 +189,24 @@ def changes(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
     slots = of.placement.slots
     pauses, held = [], []
     with running(spark, of, folder, batch_seconds=2.0) as run:
-        run.await_tuples()
+        await_tuples(run)
         for change in range(1, CHANGES + 1):
             moved = replace(of.placement, slots=(slots + change) % MODEL.slots)
-            pauses.append(run.apply(replace(of, placement=moved)).pause_seconds)
+            pauses.append(run.apply(replace(of, placement=moved)).pause_s)
             note(f"paused {pauses[-1]:.2f} s")
             held.append(_held())
     # The first ones fill pools of threads. The least, as what a batch needs comes and goes.
     quarter = CHANGES // 4
     early, late = held[quarter : 2 * quarter], held[-quarter:]
     grown = {name: min(h[name] for h in late) - min(h[name] for h in early) for name in held[0]}
-    told = ", ".join(f"{name} {more:+d}" for name, more in grown.items())
+    text = ", ".join(f"{name} {more:+d}" for name, more in grown.items())
     return [
         (
             f"{CHANGES} new placements, longest pause, s (median {median(pauses):.2f})",
             f"{max(pauses):.2f}",
             "under 1.5",
         ),
-        (f"the last {quarter} against changes {quarter + 1} to {2 * quarter}", told, "no growth"),
+        (f"the last {quarter} against changes {quarter + 1} to {2 * quarter}", text, "no growth"),
     ]
 
 
@@ -209,13 +216,12 @@ def recovery(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
     seconds = []
     with running(spark, of, folder, batch_seconds=2.0) as run:
         for _ in range(KILLS):
-            run.await_batch()
-            run.await_tuples()
+            await_batch(run)
+            await_tuples(run)
             began = time.monotonic()
             os.kill(snapshot(spark).executors[0].pid, signal.SIGKILL)
-            while run.query.isActive:
-                time.sleep(0.1)
-            recover(run, failures=1, tries=1)
+            wait_until(lambda: not run.query.isActive)
+            recover(run)
             seconds.append(time.monotonic() - began)
     return [_longest("executor killed, s", seconds)]
 
@@ -242,10 +248,10 @@ def restart(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
 
 
 def _longest(what: str, seconds: list[float]) -> Row:
-    return (f"{what} ({_told(seconds)})", f"{max(seconds):.1f}", "under 30")
+    return (f"{what} ({_listed(seconds)})", f"{max(seconds):.1f}", "under 30")
 
 
-def _told(seconds: list[float]) -> str:
+def _listed(seconds: list[float]) -> str:
     return ", ".join(f"{each:.1f}" for each in sorted(seconds))
 
 

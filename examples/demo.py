@@ -3,8 +3,8 @@ threads and as planned, beside the prediction.
 
 One query runs all the time; its placement changes from batch to batch, without a restart. The two
 take turns, so that neither gains from coming later, when Java has compiled more of its code. The
-last seconds of each batch are measured: the pause between two batches is over by then, and what
-came due while an executor compiled code that was new to it is worked off.
+last seconds of each batch are measured: the pause between two batches is over by then, and the
+backlog from while an executor compiled code that was new to it is worked off.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from pathlib import Path
 import slotwise
 from slotwise.cli.output import note, show
 from slotwise.model import Observation
-from slotwise.report.running import observation_report, side_by_side
-from slotwise.spark.launch import Options, Run
-from slotwise.spark.outline import outline
-from slotwise.spark.session import Timeline, launched
-from slotwise.spark.supervise import supervise
+from slotwise.report.observation import observation_report, side_by_side
+from slotwise.spark.changing import leave_to_spark
+from slotwise.spark.query.outline import outline
+from slotwise.spark.run import Options, Run
+from slotwise.spark.start_up import Timeline, launched
+from slotwise.spark.waiting import await_pace
 
 SPEC = Path(__file__).parent / "diamond.yaml"
 BATCH_SECONDS = 18.0
@@ -39,7 +40,7 @@ def main() -> int:
     print(f"\n{heading}\n{'─' * len(heading)}", flush=True)
     assert plan.predicted is not None
     columns: list[tuple[str, Observation]] = [("predicted", plan.predicted)]
-    timeline = Timeline(tell=note)
+    timeline = Timeline(report=note)
     with tempfile.TemporaryDirectory(prefix="slotwise-demo-") as folder:
         options = Options(Path(folder) / "checkpoint", batch_seconds=BATCH_SECONDS)
         with launched(outline(plan), options, timeline=timeline) as run:
@@ -49,7 +50,7 @@ def main() -> int:
     print()
     show(side_by_side(columns))
     print("\nThe last batch as planned, planned beside measured:\n")
-    show(observation_report(plan, columns[-1][1]))
+    show(observation_report(plan, plan.predicted, columns[-1][1]))
     placed = sum(task.slot == task.planned for task in where.tasks)
     print(
         f"\n{placed} of {len(where.tasks)} threads in their slots; {time.monotonic() - began:.0f} s"
@@ -63,25 +64,21 @@ def take_turns(run: Run) -> list[tuple[str, Observation]]:
     One as Spark places them comes first, unmeasured: executors that the plan leaves empty are cold.
     """
     found = []
-    note(f"batch {run.leave_to_spark()}: as Spark places the threads, to warm up all executors …")
+    note(f"batch {leave_to_spark(run)}: as Spark places the threads, to warm up all executors …")
     for _ in range(ROUNDS):
-        batch = run.leave_to_spark()
-        note(f"batch {batch}: as Spark places the threads …")
+        note(f"batch {leave_to_spark(run)}: as Spark places the threads …")
         found.append(("by Spark", measured(run)))
         change = run.apply(run.plan)
-        note(f"batch {change.batch}: as planned, after a pause of {change.pause_seconds:.1f} s …")
+        note(f"batch {run.batch}: as planned, after a pause of {change.pause_s:.1f} s …")
         found.append(("as planned", measured(run)))
     return found
 
 
 def measured(run: Run) -> Observation:
-    supervise(run, SETTLING_SECONDS)
-    run.await_pace(CATCH_UP_SECONDS)
-    run.watch.forget()
-    supervise(run, MEASURED_SECONDS)
-    seen = run.observation()
-    assert seen is not None
-    return seen
+    run.advance(SETTLING_SECONDS)
+    await_pace(run, CATCH_UP_SECONDS)
+    run.advance(MEASURED_SECONDS)
+    return run.observe(MEASURED_SECONDS)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from slotwise.model import (
     OperatorAllocation,
     Stream,
     Topology,
-    Traffic,
 )
 from slotwise.rates import arrival_rates
 
@@ -59,11 +58,6 @@ def allocation(
             for position, operator in enumerate(of.operators)
         ),
     )
-
-
-def traffic(of: Topology, given: Allocation) -> Traffic:
-    """What flows on each stream at the allocation's rate."""
-    return Traffic(arrival_rates(of, given.rate, given.threads).streams)
 
 
 def _stream(text: str) -> Stream:

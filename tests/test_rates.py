@@ -10,7 +10,7 @@ from hypothesis import given
 
 from slotwise.model import Grouping, ModelError, Operator, Stream, Topology
 from slotwise.rates import arrival_rates
-from tests import strategies
+from slotwise.testing import strategies
 from tests.builders import topology
 
 
@@ -64,7 +64,7 @@ def test_all_grouping_delivers_to_every_thread() -> None:
 
 @pytest.mark.parametrize("rate", [0.0, -1.0, math.nan, math.inf])
 def test_a_rate_is_a_positive_number(rate: float) -> None:
-    with pytest.raises(ModelError, match="give a number above 0"):
+    with pytest.raises(ModelError, match="expected a number > 0"):
         arrival_rates(topology("a>b"), rate)
 
 

@@ -11,7 +11,7 @@ from html import escape
 
 import slotwise
 from slotwise.model import Plan
-from slotwise.predictors.groups import groups_of
+from slotwise.prediction.groups import groups_of
 from slotwise.rates import arrival_rates
 
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#888888")
@@ -40,12 +40,12 @@ def draw(plan: Plan) -> str:
 def _title(plan: Plan) -> str:
     predicted = plan.predicted
     assert predicted is not None
-    told = (
+    text = (
         f"{plan.pipeline.topology.name} at {plan.rate:g} tuples/s: {plan.slots} slots on "
-        f"{plan.machines} machines; predicted {predicted.shuffle_rate:.0f}/s with shuffle "
-        f"grouping, {predicted.proportional_rate:.0f}/s with the plan's weights"
+        f"{plan.machines} machines; predicted {predicted.shuffle_capacity:.0f}/s with shuffle "
+        f"grouping, {predicted.proportional_capacity:.0f}/s with the plan's weights"
     )
-    return _text(MARGIN, 26, told, size=14, bold=True)
+    return _text(MARGIN, 26, text, size=14, bold=True)
 
 
 def _legend(plan: Plan) -> list[str]:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slotwise.comparison import Candidate
-    from slotwise.model import Choice, Pipeline, Plan, Prediction, Scheduler
+    from slotwise.model import Choice, Observation, Pipeline, Plan, Prediction, Scheduler
 
 __version__ = "0.1.0"
-__all__ = ["compare", "load", "plan", "predict"]
+__all__ = ["compare", "load", "plan", "predict", "run", "simulate"]
 
 
 def load(spec: str | Path) -> Pipeline:
@@ -34,18 +34,23 @@ def plan(
     allocator: Choice | str | None = None,
     provisioner: Choice | str | None = None,
     placer: Choice | str | None = None,
+    current: Plan | None = None,
+    measured: Observation | None = None,
 ) -> Plan:
-    """A Plan for `rate` input tuples/s.
+    """A Plan for `rate` input tuples/s, which is then its goal in place of the spec's.
 
-    What is not given comes from the spec: its goals and its scheduler section. Raises
-    SlotwiseError, with one sentence that says why, when there is no plan.
+    What is not given comes from the spec: its goals and its scheduler section. What is not named
+    there either is searched: the plan is then the cheapest found that meets the goals, or the one
+    that comes nearest. Raises SlotwiseError, with one sentence that says why, when there is none.
+
+    To plan again what already runs, give the plan in effect (`current`) and an Observation of it
+    (`measured`); the placer `traffic` uses both.
     """
-    from slotwise.comparison import plan_as_chosen
-    from slotwise.planner import required_rate
+    from slotwise.planner import Request, asking_for, plan_as_chosen
 
-    pipeline = _pipeline(spec)
+    pipeline, rate = asking_for(_pipeline(spec), rate)
     scheduler = _scheduler(pipeline, allocator, provisioner, placer)
-    return plan_as_chosen(pipeline, required_rate(pipeline, rate), scheduler)
+    return plan_as_chosen(Request(pipeline, rate, scheduler, current, measured))
 
 
 def compare(
@@ -65,9 +70,30 @@ def compare(
 
 def predict(plan: Plan, rate: float | None = None) -> Prediction:
     """What the plan does at `rate` input tuples/s; at its own rate if none is given."""
-    from slotwise.predictors import predict as predict_plan
+    from slotwise.prediction import predict as predict_plan
 
     return predict_plan(plan, rate)
+
+
+def simulate(plan: Plan, rate: float | None = None, **options: Any) -> Observation:
+    """What the plan would do at `rate` input tuples/s; at its own rate if none is given.
+
+    Options are those of `slotwise.simulation.simulate`: arrivals, service, keys, buffers, …
+    """
+    from slotwise.simulation import simulate as simulate_plan
+
+    return simulate_plan(plan, rate, **options)
+
+
+def run(plan: Plan, seconds: float = 60.0, rate: float | None = None) -> Observation:
+    """What the plan does on a Spark cluster of this machine, in its last `seconds`.
+
+    The cluster is started before, and ended after. For another master, a checkpoint or output
+    files see `slotwise.spark.start_up.launched`.
+    """
+    from slotwise.spark.start_up import measured
+
+    return measured(plan, seconds, rate)
 
 
 def _pipeline(spec: Pipeline | str | Path) -> Pipeline:

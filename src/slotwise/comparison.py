@@ -1,4 +1,4 @@
-"""Many plans side by side: all allocator and placer pairs, and the best of all placers."""
+"""Many plans side by side: all allocator and placer pairs at each rate."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from slotwise import registry
-from slotwise.model import Choice, Pipeline, Plan, Refusal, Refused, Scheduler
-from slotwise.planner import plan_with, required_rate
-
-_AUTO_OPTIONS = {"exact": {"effort": 0.2}}
-"""`auto` tries many placers: the one that could go on searching gets less time than by itself."""
+from slotwise.model import Choice, Pipeline, Plan, Refusal, Refused, Scheduler, missed
+from slotwise.planner import Request, asking_for, plan_as_chosen
 
 
 @dataclass(frozen=True)
@@ -27,6 +24,7 @@ class Candidate:
         """The figures of the comparison table; None where there is no plan."""
         plan = self.plan
         predicted = plan.predicted if plan else None
+        simulated = plan.simulated if plan else None
         return {
             "rate": self.rate,
             "allocator": self.allocator,
@@ -35,10 +33,15 @@ class Candidate:
             "extra_slots": plan.extra_slots if plan else None,
             "machines": plan.machines if plan else None,
             "cost_per_hour": plan.cost_per_hour if plan else None,
-            "predicted_rate": predicted.rate if predicted else None,
-            "weighted_rate": predicted.proportional_rate if predicted else None,
+            "capacity": predicted.capacity if predicted else None,
+            "weighted_capacity": predicted.proportional_capacity if predicted else None,
             "latency_ms": predicted.latency_ms if predicted else None,
+            "latency_p99_ms": simulated.latency_p99_ms if simulated else None,
+            "sojourn_ms": predicted.sojourn_ms if predicted else None,
             "inter_node_traffic": predicted.inter_node_traffic if predicted else None,
+            "missed_goals": "; ".join(goal.reason for goal in missed(plan.judged())) or None
+            if plan
+            else None,
             "refused": self.refusal.reason if self.refusal else None,
         }
 
@@ -60,76 +63,20 @@ def candidates(
     )
     schedulers = [
         replace(scheduler, allocator=registry.choice(allocate), placer=registry.choice(place))
-        for allocate in allocators or tuple(registry.ALLOCATORS)
-        for place in placers or tuple(registry.PLACERS)
+        for allocate in allocators or registry.names("allocator")
+        for place in placers or registry.names("placer")
     ]
     for each in schedulers:
         registry.check_names(each)
-    for rate in rates or (required_rate(pipeline, None),):
+    for given in rates or (None,):
+        asked, rate = asking_for(pipeline, given)
         for each in schedulers:
-            yield _candidate(pipeline, rate, each)
-
-
-def plan_as_chosen(pipeline: Pipeline, rate: float, scheduler: Scheduler) -> Plan:
-    """The plan of the scheduler's algorithms, `auto` included."""
-    registry.check_names(scheduler)
-    if scheduler.placer.name == registry.AUTO:
-        return plan_auto(pipeline, rate, scheduler)
-    return plan_with(pipeline, rate, scheduler)
-
-
-def plan_auto(pipeline: Pipeline, rate: float, scheduler: Scheduler) -> Plan:
-    """Try every placer; keep the cheapest plan that meets the goals, then the lowest latency.
-
-    A plan that cannot carry the planned rate under any routing comes behind those that can. Equal
-    ones are told apart by slots, predicted rate, traffic between nodes, and the registry's order.
-    Where no plan meets all goals, the one that misses fewest is kept. The whole table goes
-    into the plan's reasons. Raises the first refusal if every placer refuses.
-    """
-    tried = tuple(
-        _candidate(
-            pipeline, rate, replace(scheduler, placer=Choice(name, _AUTO_OPTIONS.get(name, {})))
-        )
-        for name in registry.PLACERS
-    )
-    plans = [candidate.plan for candidate in tried if candidate.plan is not None]
-    if not plans:
-        raise Refused(next(candidate.refusal for candidate in tried if candidate.refusal))
-    best = min(plans, key=_worth)
-    report = (f"auto: {best.placement.algorithm} is the best of {len(tried)} placers",)
-    return replace(best, reasons=best.reasons + report + tuple(map(_told, tried)))
+            yield _candidate(asked, rate, each)
 
 
 def _candidate(pipeline: Pipeline, rate: float, scheduler: Scheduler) -> Candidate:
     pair = str(scheduler.allocator), str(scheduler.placer)
     try:
-        return Candidate(rate, *pair, plan_as_chosen(pipeline, rate, scheduler), None)
+        return Candidate(rate, *pair, plan_as_chosen(Request(pipeline, rate, scheduler)), None)
     except Refused as error:
         return Candidate(rate, *pair, None, error.refusal)
-
-
-def _worth(plan: Plan) -> tuple[float, ...]:
-    predicted = plan.predicted
-    assert predicted is not None
-    return (
-        len(plan.missed_goals()),
-        predicted.proportional_rate < plan.rate * (1 - 1e-9),
-        plan.cost_per_hour,
-        plan.slots,
-        predicted.latency_ms,
-        -predicted.rate,
-        predicted.inter_node_traffic,
-    )
-
-
-def _told(candidate: Candidate) -> str:
-    plan = candidate.plan
-    if candidate.refusal is not None:
-        return f"auto tried {candidate.placer}: refused, {candidate.refusal.reason}"
-    assert plan is not None
-    assert plan.predicted is not None
-    return (
-        f"auto tried {candidate.placer}: {plan.slots} slots, {plan.cost_per_hour:.2f} per hour, "
-        f"{plan.predicted.rate:,.1f}/s, latency {plan.predicted.latency_told}, "
-        f"{plan.predicted.inter_node_traffic:,.1f}/s between nodes"
-    )

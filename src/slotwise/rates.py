@@ -18,6 +18,10 @@ import rustworkx
 from numpy.typing import NDArray
 
 from slotwise.model import ModelError, Topology
+from slotwise.model.limits import check_range, positive
+
+FEWEST = 1e-30
+"""Tuples of an operator per input tuple."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +46,58 @@ def arrival_rates(
     """Rates at `rate` input tuples/s; `threads` per operator matter for `all` grouping only.
 
     Without `threads`, one thread each. Raises ModelError if a loop multiplies its tuples
-    (gain ≥ 1): no finite rate solves it.
+    (gain ≥ 1): no finite rate solves it; and if the selectivities on the way to an operator leave
+    it with less than FEWEST or more than 1 / FEWEST tuples per input tuple.
     """
-    if not (math.isfinite(rate) and rate > 0):
-        raise ModelError(f"the rate is {rate}: give a number above 0, in tuples per second")
+    check_range(positive(rate, "the rate"), "the rate")
     factors = _stream_factors(topology, threads)
     external = np.array([rate * o.share if o.kind == "source" else 0.0 for o in topology.operators])
-    if topology.has_loops:
-        _check_loop_gains(topology, factors)
-        operators = _solve(topology, factors, external)
-    else:
-        operators = external.copy()
-        for position in topology.order:
-            for stream in topology.inputs[position]:
-                operators[position] += operators[topology.edges[stream][0]] * factors[stream]
+    with np.errstate(over="ignore", invalid="ignore"):
+        if topology.has_loops:
+            _check_loop_gains(topology, factors)
+            operators = _solve(topology, factors, external)
+        else:
+            operators = propagated(topology, external, factors)
+    _check_rates(topology, operators / rate)
     sending = np.array([source for source, _ in topology.edges], dtype=np.int64)
     return ArrivalRates(operators, operators[sending] * factors, float(external.sum()))
+
+
+def _check_rates(topology: Topology, per_input: NDArray[np.float64]) -> None:
+    """Refuse rates that floats could not be divided by any more."""
+    for operator, rate in zip(topology.operators, per_input.tolist(), strict=True):
+        if not FEWEST <= rate <= 1 / FEWEST:
+            compared, change = ("fewer than", "raise") if rate < 1 else ("more than", "reduce")
+            limit = FEWEST if rate < 1 else 1 / FEWEST
+            raise ModelError(
+                f"operator '{operator.name}' would get {compared} {limit:g} tuples per input "
+                f"tuple: {change} the selectivities on the way to it",
+                ("topology", "operators", operator.name),
+            )
+
+
+def sent_per_tuple(
+    topology: Topology, threads: Sequence[int] | NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Per operator, the tuples that it sends for each that it handles, every copy counted."""
+    sending = np.array([source for source, _ in topology.edges], dtype=np.int64)
+    factors = _stream_factors(topology, threads)
+    return np.bincount(sending, factors, len(topology.operators)).astype(np.float64)
+
+
+def propagated(
+    topology: Topology, external: NDArray[np.float64], factors: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Per operator, the rate that reaches it in a topology without loops.
+
+    `external` is what each source emits, 0 for other operators; `factors` has, per stream, tuples
+    delivered per tuple that its source handles.
+    """
+    operators = external.copy()
+    for position in topology.order:
+        for stream in topology.inputs[position]:
+            operators[position] += operators[topology.edges[stream][0]] * factors[stream]
+    return operators
 
 
 def _stream_factors(

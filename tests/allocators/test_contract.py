@@ -1,122 +1,115 @@
-"""What every allocator promises, on random pipelines."""
+"""Every allocator keeps the allocators' contract, and the contract finds those that do not."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from slotwise import registry
+from slotwise.allocators.base import Allocator
+from slotwise.allocators.lsa import Lsa
 from slotwise.model import (
     Allocation,
+    Bundle,
     Choice,
+    FixedLoad,
     Goals,
-    Grouping,
-    Operator,
-    Pipeline,
+    OperatorAllocation,
     Profiles,
     Refusal,
     ServiceRate,
-    Stream,
     Topology,
 )
-from slotwise.rates import arrival_rates
-from tests import plannable
+from slotwise.testing.allocators import AllocatorContract, check, with_grouping
+from tests.builders import topology
 
-GOALS = Goals(latency_ms=1e7)
-ALLOCATORS = sorted(registry.ALLOCATORS)
-
-
-@pytest.mark.parametrize("name", ALLOCATORS)
-@settings(max_examples=50, deadline=None)
-@given(pipeline=plannable.pipelines(), rate=st.floats(0.1, 5000))
-def test_the_contract(name: str, pipeline: Pipeline, rate: float) -> None:
-    algorithm = registry.allocator(Choice(name), GOALS)
-    answer = algorithm.allocate(pipeline.topology, pipeline.profiles, rate)
-    assert answer == algorithm.allocate(pipeline.topology, pipeline.profiles, rate)
-    if isinstance(answer, Refusal):
-        assert answer.algorithm == name
-        assert answer.resource
-        return
-    assert answer.algorithm == name
-    assert [entry.operator for entry in answer] == [o.name for o in pipeline.topology.operators]
-    arriving = arrival_rates(pipeline.topology, rate, answer.threads).operators
-    for entry, expected in zip(answer, arriving, strict=True):
-        assert entry.threads >= 1
-        assert entry.reason
-        assert entry.arrival_rate == pytest.approx(float(expected))
-        assert all(b.threads >= 1 and b.cpu >= 0 and b.mem >= 0 for b in entry.bundles)
-    assert answer.slots >= max(1, answer.cpu - 1e-6, answer.mem - 1e-6)
+BY_THE_BUNDLE = ("lsa", "mba", "percentile")
 
 
-@pytest.mark.parametrize("name", ALLOCATORS)
-@settings(max_examples=25, deadline=None)
-@given(pipeline=plannable.pipelines(), rate=st.floats(1, 1000))
-def test_the_threads_carry_the_rate(name: str, pipeline: Pipeline, rate: float) -> None:
-    answer = registry.allocator(Choice(name), GOALS).allocate(
-        pipeline.topology, pipeline.profiles, rate
-    )
-    if isinstance(answer, Refusal):
-        return
-    profiles = pipeline.profiles
-    for entry in answer:
-        if profiles.fixed(entry.operator):
-            continue
-        if name in ("drs", "p-deployer"):  # these count single threads of a full bundle
-            capacity = entry.threads * profiles.service(entry.operator).rate
-        else:
-            table = profiles.table(entry.operator)
-            capacity = sum(table.at(bundle.threads).rate for bundle in entry.bundles)
-        assert capacity >= entry.arrival_rate * (1 - 1e-6)
+class TestByTheBundle(AllocatorContract):
+    @pytest.fixture(params=BY_THE_BUNDLE)
+    def allocator(self, request: pytest.FixtureRequest) -> Allocator:
+        return registry.allocator(Choice(request.param))
 
 
-def all_grouped(threads_rate: float) -> tuple[Topology, Profiles]:
-    alerts = Topology(
-        "alerts",
-        (Operator("in", "source"), Operator("side", "source"), Operator("a")),
-        (Stream("in", "a", 0.5, Grouping("all")), Stream("side", "a")),
-    )
-    rates = {"in": ServiceRate(1e6), "side": ServiceRate(1e6), "a": ServiceRate(threads_rate)}
-    return alerts, Profiles(rates, 1024.0)
+class TestByTheThread(AllocatorContract):
+    """Those that count every thread at what it does in a full bundle."""
+
+    @pytest.fixture(params=[name for name in registry.ALLOCATORS if name not in BY_THE_BUNDLE])
+    def allocator(self, request: pytest.FixtureRequest) -> Allocator:
+        return registry.allocator(Choice(request.param))
+
+    def capacity(self, entry: OperatorAllocation, profiles: Profiles) -> float:
+        return entry.threads * profiles.service(entry.operator).rate
 
 
-@pytest.mark.parametrize("name", ALLOCATORS)
-def test_all_grouping_settles_where_threads_keep_up(name: str) -> None:
-    alerts, profiles = all_grouped(100.0)
-    answer = registry.allocator(Choice(name), GOALS).allocate(alerts, profiles, 100.0)
+@pytest.mark.parametrize("name", registry.ALLOCATORS)
+def test_no_thread_too_many_for_what_all_grouping_copies(name: str) -> None:
+    case = with_grouping("all", thread_rate=100.0)
+    answer = registry.allocator(Choice(name)).allocate(*case, AllocatorContract.goals)
     assert isinstance(answer, Allocation)
-    entry = answer.operators[2]
-    # Every thread gets 50/s of the 'all' stream and serves 100/s: n·100 ≥ 100 + n·50.
-    assert entry.threads in (2, 3)
-    assert entry.arrival_rate == pytest.approx(100 + 50 * entry.threads)
+    # n·100 ≥ 100 + n·50, and DRS needs more than that.
+    assert answer.operators[2].threads in (2, 3)
 
 
-@pytest.mark.parametrize("name", ALLOCATORS)
-def test_all_grouping_that_no_thread_keeps_up_with_is_refused(name: str) -> None:
-    alerts, profiles = all_grouped(40.0)
-    answer = registry.allocator(Choice(name), GOALS).allocate(alerts, profiles, 100.0)
+@pytest.mark.parametrize("name", registry.ALLOCATORS)
+def test_a_refused_global_grouping_says_what_one_thread_handles(name: str) -> None:
+    case = with_grouping("global", thread_rate=40.0)
+    answer = registry.allocator(Choice(name)).allocate(*case, AllocatorContract.goals)
     assert isinstance(answer, Refusal)
-    assert answer.operator == "a"
+    assert "one thread of 'a' handles at most 40.0" in answer.reason
+    assert answer.missing == pytest.approx(10.0)
 
 
-@pytest.mark.parametrize("name", ALLOCATORS)
-def test_global_grouping_past_one_thread_is_refused(name: str) -> None:
-    of = Topology(
-        "top",
-        (Operator("in", "source"), Operator("a")),
-        (Stream("in", "a", grouping=Grouping("global")),),
+@pytest.mark.parametrize("name", registry.ALLOCATORS)
+@pytest.mark.parametrize(
+    ("rate", "problem"),
+    [
+        (9e6, "operator 'a' would need 9,000,000 threads"),
+        (6e5, "the operators together would need"),
+    ],
+)
+def test_more_threads_than_a_plan_may_have_are_refused(
+    name: str, rate: float, problem: str
+) -> None:
+    profiles = Profiles({"in": FixedLoad(), "a": ServiceRate(1.0), "b": ServiceRate(1.0)}, 1024.0)
+    answer = registry.allocator(Choice(name)).allocate(
+        topology("in>a", "a>b"), profiles, rate, AllocatorContract.goals
     )
-    profiles = Profiles({"in": ServiceRate(1e6), "a": ServiceRate(10.0, cpu=0.1)}, 1024.0)
-    answer = registry.allocator(Choice(name), GOALS).allocate(of, profiles, 11.0)
     assert isinstance(answer, Refusal)
-    assert "one thread of 'a' handles at most 10.0" in answer.reason
+    assert problem in answer.reason
+    assert "above the limit of 1,000,000 threads in a plan" in answer.reason
+    assert answer.final
 
 
-def test_an_unknown_allocator_is_named_with_its_nearest() -> None:
-    with pytest.raises(registry.SlotwiseError, match="did you mean 'mba'"):
-        registry.allocator(Choice("mbaa"), GOALS)
+@dataclass(frozen=True)
+class Wrong:
+    """LSA's answer with a fault in its last entry."""
+
+    name: ClassVar[str] = "wrong"
+    fault: str = "none"
+
+    def allocate(
+        self, topology: Topology, profiles: Profiles, rate: float, goals: Goals
+    ) -> Allocation | Refusal:
+        answer = Lsa().allocate(topology, profiles, rate, goals)
+        assert isinstance(answer, Allocation)
+        *others, last = answer.operators
+        faulty = {
+            "none": last,
+            "free": replace(last, bundles=(Bundle(last.threads, 0.0, 0.0),)),
+            "half rate": replace(last, arrival_rate=last.arrival_rate / 2),
+            "no reason": replace(last, reason=""),
+            "no thread": replace(last, bundles=()),
+        }
+        return Allocation(self.name, rate, (*others, faulty[self.fault]))
 
 
-def test_an_unknown_option_is_named() -> None:
-    with pytest.raises(registry.SlotwiseError, match="has no option 'speed': it has processors"):
-        registry.allocator(Choice("drs", {"speed": 1}), GOALS)
+@pytest.mark.parametrize("fault", ["free", "half rate", "no reason", "no thread"])
+def test_the_contract_finds(fault: str) -> None:
+    arguments = (*with_grouping("all", thread_rate=100.0), Goals())
+    check(Wrong(), *arguments)
+    with pytest.raises(AssertionError):
+        check(Wrong(fault), *arguments)

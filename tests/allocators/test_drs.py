@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import slotwise
 from slotwise.allocators.drs import Drs, share_out
-from slotwise.model import Allocation, Profiles, Refusal, ServiceRate
+from slotwise.model import Allocation, Goals, Profiles, Refusal, ServiceRate
 from slotwise.queueing import sojourn
 from tests.builders import topology
 
@@ -103,10 +103,38 @@ def test_a_huge_first_wait_does_not_drown_the_bound() -> None:
 
 def test_without_a_goal_it_says_what_it_needs() -> None:
     pipeline = slotwise.load("linear")
-    answer = Drs().allocate(pipeline.topology, pipeline.profiles, 100.0)
+    answer = Drs().allocate(pipeline.topology, pipeline.profiles, 100.0, Goals())
     assert isinstance(answer, Refusal)
     assert "latency_ms" in answer.reason
     assert "processors" in answer.reason
+
+
+def test_its_own_options_come_before_the_goal() -> None:
+    """Goals answer as the option latency_ms does, the sojourn time first; any option beats them."""
+    pipeline = slotwise.load("loop")
+
+    def threads(drs: Drs, goal_ms: float | None, sojourn_ms: float | None = None) -> list[int]:
+        goals = Goals(latency_ms=goal_ms, sojourn_ms=sojourn_ms)
+        answer = drs.allocate(pipeline.topology, pipeline.profiles, 320.0, goals)
+        assert isinstance(answer, Allocation)
+        return [entry.threads for entry in answer]
+
+    by_goal = threads(Drs(), 60.0)
+    assert by_goal == threads(Drs(latency_ms=60.0), None)
+    assert threads(Drs(), 45.0, sojourn_ms=60.0) == by_goal
+    assert threads(Drs(latency_ms=45.0), 60.0, 60.0) == threads(Drs(), 45.0) != by_goal
+    assert threads(Drs(processors=60), 60.0) == threads(Drs(processors=60), None) != by_goal
+
+
+def test_a_latency_that_a_million_processors_do_not_reach_is_refused() -> None:
+    """999,999.5 busy ones wait 2 s for the last: the mean is 3 s, with one more a third of that."""
+    queue = [(999_999.5, 1.0, 1.0)]
+    answer = decide(queue, latency_ms=2000.0 * 999_999.5)
+    assert isinstance(answer, Refusal)
+    assert "needs more processors than the limit of 1,000,000 threads in a plan" in answer.reason
+    assert answer.missing is not None
+    assert answer.missing > 0
+    assert not isinstance(decide(queue, latency_ms=4000.0 * 999_999.5), Refusal)
 
 
 def test_less_variation_needs_no_more_processors() -> None:
@@ -115,7 +143,7 @@ def test_less_variation_needs_no_more_processors() -> None:
             {"in": ServiceRate(1e6), "a": ServiceRate(10.0, arrival_scv=scv, service_scv=scv)},
             1024.0,
         )
-        answer = Drs(latency_ms=105.0).allocate(topology("in>a"), profiles, 100.0)
+        answer = Drs(latency_ms=105.0).allocate(topology("in>a"), profiles, 100.0, Goals())
         assert isinstance(answer, Allocation)
         return answer.operators[1].threads
 

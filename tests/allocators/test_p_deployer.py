@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from slotwise.allocators.p_deployer import PDeployer
-from slotwise.model import Allocation, Profiles, ServiceRate, TaskCosts
+from slotwise.model import Allocation, Goals, Profiles, ServiceRate, TaskCosts
 from tests.builders import topology
 
 
 def entry(costs: TaskCosts, rate: float = 2000.0):
     profiles = Profiles({"in": ServiceRate(1e6), "a": costs, "b": ServiceRate(1e6)}, 1024.0)
-    answer = PDeployer().allocate(topology("in>a", "a>b:0.5"), profiles, rate)
+    answer = PDeployer().allocate(topology("in>a", "a>b:0.5"), profiles, rate, Goals())
     assert isinstance(answer, Allocation)
     return answer.operators[1]
 

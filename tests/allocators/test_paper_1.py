@@ -7,13 +7,21 @@ import pytest
 import slotwise
 from slotwise.allocators.lsa import Lsa
 from slotwise.allocators.mba import Mba
-from slotwise.model import Allocation, Profiles, Refusal, ServiceRate, ThreadRow, ThreadTable
+from slotwise.model import (
+    Allocation,
+    Goals,
+    Profiles,
+    Refusal,
+    ServiceRate,
+    ThreadRow,
+    ThreadTable,
+)
 from tests.builders import topology
 
 
 def allocate(algorithm: Lsa | Mba, example: str, rate: float) -> Allocation:
     pipeline = slotwise.load(example)
-    answer = algorithm.allocate(pipeline.topology, pipeline.profiles, rate)
+    answer = algorithm.allocate(pipeline.topology, pipeline.profiles, rate, pipeline.goals)
     assert isinstance(answer, Allocation)
     return answer
 
@@ -68,7 +76,7 @@ def test_a_rate_that_is_a_whole_number_of_bundles_has_no_remainder() -> None:
     table = ThreadTable((ThreadRow(1, 0.1, 0.2, 0.2), ThreadRow(4, 0.3, 0.5, 0.5)))
     chain = topology("in>a")
     profiles = Profiles({"in": ServiceRate(1000.0), "a": table}, 1024)
-    answer = Mba().allocate(chain, profiles, 0.9)  # 0.9 / 0.3 is 3.0000000000000004
+    answer = Mba().allocate(chain, profiles, 0.9, Goals())  # 0.9 / 0.3 is 3.0000000000000004
     assert isinstance(answer, Allocation)
     assert [bundle.threads for bundle in answer.operators[1].bundles] == [4, 4, 4]
 
@@ -76,7 +84,7 @@ def test_a_rate_that_is_a_whole_number_of_bundles_has_no_remainder() -> None:
 def test_a_profile_that_cannot_reach_the_rate_is_refused() -> None:
     slow = Profiles({"in": ServiceRate(1e9), "a": ServiceRate(1e-6)}, 1024)
     for algorithm in (Lsa(), Mba()):
-        answer = algorithm.allocate(topology("in>a"), slow, 1e6)
+        answer = algorithm.allocate(topology("in>a"), slow, 1e6, Goals())
         assert isinstance(answer, Refusal)
         assert answer.operator == "a"
-        assert "cannot reach the rate" in answer.reason
+        assert "above the limit of 1,000,000 threads in a plan" in answer.reason

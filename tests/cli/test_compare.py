@@ -63,7 +63,7 @@ def test_no_plan_at_all_is_an_error_after_the_table(run: Run) -> None:
     ran = run("compare", "linear", "--rates", "50", "--allocators", "drs", "--placers", "sam")
     assert ran.status == 1
     assert "refused drs + sam" in ran.out
-    assert ran.err == "slotwise: none of these pairs has a plan\n"
+    assert ran.err == "slotwise: no pair has a plan\n"
 
 
 @pytest.mark.parametrize(

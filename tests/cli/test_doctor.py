@@ -5,12 +5,9 @@ import json
 import pytest
 
 from slotwise.cli import doctor
+from slotwise.spark.cluster import java
 
 from .conftest import Run
-
-JAVA_8 = 'openjdk version "1.8.0_402"\nOpenJDK Runtime Environment (build 1.8.0_402-b06)'
-JAVA_17 = 'openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime Environment'
-JAVA_21 = 'java version "21" 2023-09-19 LTS'
 
 
 def test_one_line_per_check(run: Run) -> None:
@@ -22,51 +19,23 @@ def test_one_line_per_check(run: Run) -> None:
     assert all(bool(check["fix"]) != check["ok"] for check in found)
 
 
-@pytest.mark.parametrize(
-    ("told", "found", "ok"),
-    [
-        (None, "not found", False),
-        ("no version here", "not found", False),
-        (JAVA_8, "8.0_402", False),
-        (JAVA_17, "17.0.15", True),
-        (JAVA_21, "21", True),
-    ],
-)
-def test_java_17_or_newer(told: str | None, found: str, ok: bool) -> None:
-    check = doctor.java_check(told)
-    assert (check.found, check.ok) == (found, ok)
-    assert ok or "openjdk-17-jdk-headless" in check.fix
+@pytest.mark.parametrize(("version", "ok"), [("2.3.3", True), ("3.0.0", False), (None, False)])
+def test_pandas(version: str | None, ok: bool) -> None:
+    check = doctor.pandas_check(version)
+    assert (check.ok, check.needed_for) == (ok, "run")
 
 
-def test_java_without_the_vector_module() -> None:
-    assert doctor.vector_check("java.base@17\njdk.incubator.vector@17\n").ok
-    assert not doctor.vector_check("java.base@17\n").ok
-    assert not doctor.vector_check(None).ok
-
-
-@pytest.mark.parametrize(("told", "ok"), [("javac 17.0.15", True), (None, False)])
-def test_javac(told: str | None, ok: bool) -> None:
-    assert doctor.javac_check(told).ok is ok
-
-
-@pytest.mark.parametrize(
-    ("pyspark", "pandas", "ok"),
-    [
-        ("4.3.0", "2.3.3", (True, True)),
-        ("4.1.1", "3.0.0", (False, False)),
-        (None, None, (False, False)),
-    ],
-)
-def test_pyspark_and_pandas(pyspark: str | None, pandas: str | None, ok: tuple[bool, bool]) -> None:
-    checks = doctor.pyspark_check(pyspark), doctor.pandas_check(pandas)
-    assert tuple(check.ok for check in checks) == ok
-    assert all(check.needed_for == "run" for check in checks)
+def test_what_a_run_requires_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "_version", lambda _: None)
+    found = {check.name: check for check in doctor.spark_checks()}
+    assert found["pyspark"].fix == java.SPARK_FIX
+    assert {check.needed_for for check in found.values()} == {"run"}
 
 
 def test_exit_1_only_for_what_planning_needs(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     old = doctor.python_check((3, 10, 4))
     assert (old.found, old.fix) == ("3.10.4", "install Python 3.11 or newer")
-    monkeypatch.setattr(doctor, "all_checks", lambda: iter([doctor.java_check(None)]))
+    monkeypatch.setattr(doctor, "all_checks", lambda: iter([doctor.pandas_check(None)]))
     assert run("doctor").status == 0
     monkeypatch.setattr(doctor, "all_checks", lambda: iter([old]))
     ran = run("doctor")
@@ -77,5 +46,5 @@ def test_exit_1_only_for_what_planning_needs(run: Run, monkeypatch: pytest.Monke
 def test_java_is_looked_for_in_java_home_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/no/such/java")
     found = {check.name: check for check in doctor.all_checks()}
-    assert not found["Java"].ok
-    assert not found["javac"].ok
+    for name in ("Java", java.VECTOR_MODULE, "javac"):
+        assert not found[name].ok

@@ -47,7 +47,7 @@ def test_without_output_the_directory_is_named_after_the_study(
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [
-        (["nothing"], ERROR, "unknown study 'nothing': there are model-driven, adaptive"),
+        (["nothing"], ERROR, "unknown study 'nothing': expected one of model-driven, adaptive"),
         (["adaptiv"], ERROR, "did you mean 'adaptive'?"),
         ([], USAGE, "requires an argument"),
     ],
@@ -64,5 +64,5 @@ def test_a_file_in_the_way_is_told_before_any_work(
 ) -> None:
     (tmp_path / "taken").write_text("mine")
     assert run(["study", "drs", "--output", str(tmp_path / "taken")]) == ERROR
-    assert capsys.readouterr().err == f"slotwise: {tmp_path / 'taken'}: this is no directory\n"
+    assert capsys.readouterr().err == f"slotwise: {tmp_path / 'taken'}: not a directory\n"
     assert (tmp_path / "taken").read_text() == "mine"

@@ -8,10 +8,12 @@ import io
 import re
 import shlex
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from slotwise import cli
+from tests.docs import packages
 
 _FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 _SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -48,6 +50,11 @@ def execute(file: Path) -> int:
 
     A block with `file=NAME` after its language is written to that file instead.
     """
+    with packages.forgotten_afterwards():
+        return _execute(file)
+
+
+def _execute(file: Path) -> int:
     namespace: dict[str, Any] = {"__name__": "__example__"}
     executed = 0
     for block in blocks(file.name, file.read_text(encoding="utf-8")):
@@ -81,26 +88,41 @@ def _execute_python(block: Block, namespace: dict[str, Any]) -> None:
 
 
 def _execute_console(block: Block) -> None:
-    status = cli.DONE
-    for part in re.split(r"^(?=\$ )", block.text, flags=re.MULTILINE):
-        command, _, expected = part.partition("\n")
-        if command == "$ echo $?" and expected.strip() != f"{status}":
-            raise WrongExample(f"{block.place}\n{command}\nshould print: {status}")
-        if not command.startswith("$ slotwise"):
+    """A command must exit with 0, unless `$ echo $?` follows with another code."""
+    texts = re.split(r"^(?=\$ )", block.text, flags=re.MULTILINE)
+    parts = [text.partition("\n")[::2] for text in texts]
+    for (command, expected), following in zip_longest(parts, parts[1:], fillvalue=("", "")):
+        ran = _run(command)
+        if ran is None:
             continue
-        status, printed = _run(command.removeprefix("$ slotwise"))
-        if not expected.strip():
-            if status != cli.DONE:
-                raise WrongExample(f"{block.place}\n{command}\nexits {status}:\n{printed}")
-        elif not doctest.OutputChecker().check_output(expected.strip(), printed.strip(), _SAME):
+        status, printed = ran
+        shown = following[1].strip() if following[0] == "$ echo $?" else f"{cli.DONE}"
+        if f"{status}" != shown:
+            raise WrongExample(
+                f"{block.place}\n{command}\nexits with {status}, not {shown}:\n{printed}"
+            )
+        same = doctest.OutputChecker().check_output(expected.strip(), printed.strip(), _SAME)
+        if expected.strip() and not same:
             raise WrongExample(
                 f"{block.place}\n{command}\nshould print:\n{expected}\nbut prints:\n{printed}"
             )
 
 
-def _run(arguments: str) -> tuple[int, str]:
+def _run(command: str) -> tuple[int, str] | None:
+    """Exit code and output of a command; None for one that is only shown."""
+    if command == "$ pip install .":
+        return packages.install()
+    match shlex.split(command, comments=True):
+        case ["$", "slotwise", *arguments]:
+            return _run_slotwise(arguments)
+        case ["$", "pytest", *arguments]:
+            return packages.run_pytest(arguments)
+    return None
+
+
+def _run_slotwise(arguments: list[str]) -> tuple[int, str]:
     """Exit code, and stdout and stderr as a terminal would mix them."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-        status = cli.run(shlex.split(arguments, comments=True))
+        status = cli.run(arguments)
     return status, output.getvalue()

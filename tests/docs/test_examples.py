@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,44 @@ class TestRunner:
     ) -> None:
         with pytest.raises(WrongExample, match=r"page\.md:4"):
             execute(document(tmp_path, "# A page", "", *lines))
+
+    def test_a_package_is_gone_after_its_page_and_its_failing_test_is_told(
+        self, tmp_path: Path
+    ) -> None:
+        page = document(
+            tmp_path,
+            "```toml file=pyproject.toml",
+            "[project]",
+            'name = "an-example"',
+            'version = "1"',
+            "[build-system]",
+            'requires = ["hatchling"]',
+            'build-backend = "hatchling.build"',
+            "```",
+            "```python file=an_example.py",
+            "seen = 1",
+            "```",
+            "```python file=test_an_example.py",
+            "def test_seen():",
+            "    import an_example",
+            "    assert an_example.seen == 2",
+            "```",
+            "```console",
+            "$ pip install .",
+            "```",
+            "```python",
+            ">>> import an_example",
+            ">>> 'site-packages' in an_example.__file__",
+            "True",
+            "```",
+            "```console",
+            "$ pytest -q",
+            "```",
+        )
+        with pytest.raises(WrongExample, match=r"page\.md:26\n.*pytest -q\nexits with 1"):
+            execute(page)
+        assert find_spec("an_example") is None
+        assert "an_example" not in sys.modules
 
     def test_an_error_in_python_is_not_swallowed(self, tmp_path: Path) -> None:
         with pytest.raises(ZeroDivisionError):

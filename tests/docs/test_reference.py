@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from slotwise import cli, registry
+from slotwise import cli, registry, workloads
 from slotwise.comparison import Candidate
 from slotwise.model import Choice, Plan, Prediction
+from slotwise.spec import load
 from slotwise.spec.plan_document import PlanDocument
 from slotwise.spec.schema import json_schema
 
@@ -102,6 +103,13 @@ def test_plan_json_has_every_key() -> None:
     assert found == expected
 
 
+def test_examples_has_every_one_with_its_rate() -> None:
+    (rows,) = re.findall(r"(?:^\|.*\n)+", (REFERENCE / "examples.md").read_text(), re.MULTILINE)
+    cells = [line.strip("|").split("|") for line in rows.splitlines()[2:]]
+    found = {row[0].strip(" `"): float(row[3].replace(",", "")) for row in cells}
+    assert found == {name: load(name).goals.rate for name in workloads.names()}
+
+
 @pytest.mark.parametrize("command", ["", *cli.COMMANDS])
 def test_command_line_has_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run([*command.split(), "--help"]) == cli.DONE
@@ -144,5 +152,5 @@ def test_algorithms_tells_what_placers_guarantee() -> None:
 )
 def test_python_has_every_field(kind: type, sections: list[str]) -> None:
     pages = tables("python.md")
-    found = {row[0].strip("`") for section in sections for row in pages[section]}
+    found = {name for section in sections for row in pages[section] for name in named(row[0])}
     assert found == {field.name for field in dataclasses.fields(kind)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -24,15 +25,15 @@ from slotwise.model import (
     Topology,
     whole,
 )
-from tests.builders import cluster, topology
+from tests.builders import chain, cluster, topology
 
 
 @pytest.mark.parametrize(
     ("streams", "sentence"),
     [
         (["a>b", "b>c", "c>b"], "there is a cycle b → c → b: mark the stream"),
-        (["a>b", "a>b"], "there are two streams a → b"),
-        (["a>b:0"], "selectivity 0.0: write a number above 0"),
+        (["a>b", "a>b"], "duplicate stream a → b"),
+        (["a>b:0"], "selectivity 0.0: expected a number > 0"),
         (["a>b:nan"], "selectivity nan"),
         (["a>b", "a>c!"], "marked 'loop: true' but closes no loop"),
     ],
@@ -47,7 +48,7 @@ def test_operators_that_are_refused() -> None:
     for operators, streams, sentence in [
         ((), (), "no operators"),
         ((other,), (), "no source"),
-        ((source, source), (), "two operators are called 'a'"),
+        ((source, source), (), "duplicate operator name 'a'"),
         ((source, other), (), "'b' is unreachable"),
         ((source, other), (Stream("a", "c"),), "unknown operator 'c': there are a, b"),
         ((source, other), (Stream("a", "b"), Stream("b", "a")), "leads into the source 'a'"),
@@ -75,6 +76,13 @@ def test_orders_are_deterministic_and_ignore_loops() -> None:
     assert [of.operators[i].name for i in of.breadth_first_order] == ["in", "c", "b", "d"]
 
 
+def test_parts_are_what_streams_and_loops_connect() -> None:
+    of = topology("a>b", "d>e", "b>c", "c>b:0.1!", "f>e")
+    names = [[of.operators[i].name for i in part] for part in of.parts]
+    assert names == [["a", "b", "c"], ["d", "e", "f"]]
+    assert chain(3).parts == ((0, 1, 2),)
+
+
 @pytest.mark.parametrize(
     "rows",
     [
@@ -95,7 +103,7 @@ def test_thread_tables_that_are_refused(rows: tuple[tuple[int, float], ...]) -> 
 def test_a_thread_table_between_below_and_past_its_rows() -> None:
     table = ThreadTable((ThreadRow(2, 10.0, 0.4, 0.2), ThreadRow(4, 30.0, 0.6, 0.4)))
     assert table.at(1) == ThreadRow(1, 5.0, 0.2, 0.1)
-    assert table.at(3) == ThreadRow(3, 20.0, pytest.approx(0.5), pytest.approx(0.3))
+    assert astuple(table.at(3)) == pytest.approx((3, 20.0, 0.5, 0.3))
     assert table.at(9).rate == 30.0
     assert table.smallest_for(30.5) is None
 
@@ -114,6 +122,10 @@ def test_every_form_of_profile_is_seen_as_the_others() -> None:
     assert profiles.service("table") == ServiceRate(1.5, cpu=0.15, mem=0.1)
     assert profiles.service("costs") == ServiceRate(50.0, cpu=0.25, mem=0.05)
     assert profiles.costs("service") == TaskCosts(cpu_points=0.25, memory_mb=0.5, sojourn_ms=10.0)
+    # Of task costs' memory, a part is for each tuple sent: here three for one that arrives.
+    assert profiles.service("costs", sent_per_tuple=3.0).mem == 0.1
+    assert profiles.table("costs", sent_per_tuple=3.0).at(1).mem == 0.1
+    assert profiles.costs("service", sent_per_tuple=3.0).memory_mb == 0.25
     assert profiles.derived("table", ServiceRate)
     assert not profiles.derived("table", ThreadTable)
 
@@ -146,8 +158,8 @@ def test_capacities_are_in_reference_slots() -> None:
 def test_clusters_that_are_refused() -> None:
     for build, sentence in (
         (lambda: Cluster((), 1.0), "no nodes"),
-        (lambda: Cluster((Node("a", 1, 1.0), Node("a", 1, 1.0)), 1.0), "two nodes are called 'a'"),
-        (lambda: Node("a", 0, 1.0), "0 slots"),
+        (lambda: Cluster((Node("a", 1, 1.0), Node("a", 1, 1.0)), 1.0), "duplicate node name 'a'"),
+        (lambda: Node("a", 0, 1.0), "slots of 'a' is 0: expected an integer ≥ 1"),
         (lambda: Node("a", 1, math.inf), "memory_gb of 'a' is inf"),
         (lambda: Node("a", 1, 1.0, price_per_hour=-1), "price_per_hour"),
     ):

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from slotwise.model import Placement, Topology
+from slotwise.placers.base import PlacementProblem
 from slotwise.placers.pipeline import Pipeline, column_of, communication_square, padded, refine
+from slotwise.testing.placers import cases
 from tests import builders
-from tests.placers.contract import Case, cases
 
 RANDOM = [(0, 1), (1, 2), (1, 3), (2, 4), (3, 4)]
 LINEAR = [(0, 1), (1, 2), (2, 3)]
@@ -57,8 +58,7 @@ def moved_step_by_step(threads: int, nodes: int) -> NDArray[np.int64]:
 
 def place(of: Topology, threads: dict[str, int], nodes: int, slots: int = 4) -> Placement:
     allocation = builders.allocation(of, threads)
-    traffic = builders.traffic(of, allocation)
-    answer = Pipeline().place(of, allocation, builders.cluster(nodes, slots), traffic)
+    answer = Pipeline().place(PlacementProblem(of, allocation, builders.cluster(nodes, slots)))
     assert isinstance(answer, Placement)
     return answer
 
@@ -179,10 +179,10 @@ def test_more_components_than_nodes_repeat() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(case=cases())
-def test_a_component_is_spread_evenly_whatever_the_sizes(case: Case) -> None:
+def test_a_component_is_spread_evenly_whatever_the_sizes(case: PlacementProblem) -> None:
     """In each full block of rows a node gets one thread of a component: rule 3."""
-    topology, allocation, cluster, _ = case
-    answer = Pipeline().place(*case)
+    topology, allocation, cluster = case.topology, case.allocation, case.cluster
+    answer = Pipeline().place(case)
     if isinstance(answer, Placement):
         nodes = min(topology.workers or cluster.slots, len(cluster.nodes))
         side = math.gcd(padded(int(allocation.threads.max()), nodes), nodes)

@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given, settings
 
 from slotwise.model import Allocation, Bundle, Cluster, Node, Placement, Refusal, Topology
+from slotwise.placers.base import PlacementProblem
 from slotwise.placers.r_storm import RStorm
+from slotwise.testing.placers import cases
 from tests import builders
-from tests.placers.contract import Case, cases
+from tests.placers.test_parts import parted_cases, plain_parts, plain_steps
 from tests.placers.test_sam import allocated
 
 
 def placed(topology: Topology, allocation: Allocation, cluster: Cluster) -> Placement:
-    answer = RStorm().place(topology, allocation, cluster, builders.traffic(topology, allocation))
+    answer = RStorm().place(PlacementProblem(topology, allocation, cluster))
     assert isinstance(answer, Placement), answer
     return answer
 
@@ -67,23 +69,22 @@ def test_refusals_say_what_is_missing(
 ) -> None:
     topology = builders.chain(2)
     allocation = allocated(topology, o0=(Bundle(1, 0.0, 0.0),), o1=(bundle,) * 3)
-    traffic = builders.traffic(topology, allocation)
-    refusal = RStorm().place(topology, allocation, builders.cluster(1, slots=2), traffic)
+    refusal = RStorm().place(PlacementProblem(topology, allocation, builders.cluster(1, slots=2)))
     assert isinstance(refusal, Refusal)
     assert (refusal.operator, refusal.resource, refusal.final) == ("o1", resource, final)
     assert refusal.missing == pytest.approx(missing)
 
 
 def test_a_negative_weight_is_an_error() -> None:
-    with pytest.raises(ValueError, match="cpu_weight is -1"):
+    with pytest.raises(ValueError, match="cpu_weight: invalid value '-1'"):
         RStorm(cpu_weight=-1)
 
 
 @settings(max_examples=200, deadline=None)
-@given(case=cases())
-def test_agrees_with_the_plain_reading_of_the_algorithm(case: Case) -> None:
-    answer = RStorm().place(*case)
-    expected = plain_r_storm(RStorm(), *case[:3])
+@given(case=cases() | parted_cases())
+def test_agrees_with_the_plain_reading_of_the_algorithm(case: PlacementProblem) -> None:
+    answer = RStorm().place(case)
+    expected = plain_r_storm(RStorm(), case.topology, case.allocation, case.cluster)
     if expected is None:
         assert isinstance(answer, Refusal)
     else:
@@ -107,7 +108,7 @@ def test_agrees_on_many_threads(seed: int, network_weight: float) -> None:
     fast = (Node(f"f{i}", 5, 3.5 * 5, speed=1.5, rack=f"r{i % 3}") for i in range(20))
     cluster = Cluster((*builders.cluster(30, racks=3).nodes, *fast), 3.5)
     placer = RStorm(network_weight=network_weight)
-    answer = placer.place(topology, allocation, cluster, builders.traffic(topology, allocation))
+    answer = placer.place(PlacementProblem(topology, allocation, cluster))
     assert isinstance(answer, Placement)
     assert answer.slots.tolist() == plain_r_storm(placer, topology, allocation, cluster)
 
@@ -120,35 +121,43 @@ def plain_r_storm(
     node_cpu = [cluster.slot_cpu[slots].sum() for slots in slots_of]
     node_mem = [cluster.slot_memory[slots].sum() for slots in slots_of]
     slot_mem = cluster.slot_memory.copy()
+    rack = cluster.node_rack
     found = [-1] * allocation.total_threads
-    reference = 0
-    for sweep in range(int(allocation.threads.max())):
-        for operator in topology.breadth_first_order:
-            if sweep >= allocation.threads[operator]:
-                continue
-            thread = int(allocation.first_thread[operator]) + sweep
-            cpu, mem = allocation.thread_cpu[thread], allocation.thread_mem[thread]
 
-            def distance(
-                v: int, cpu: float = cpu, mem: float = mem, here: int = reference
-            ) -> float:
-                rack = cluster.node_rack
-                net = 0.0 if v == here else 0.5 if rack[v] == rack[here] else 1.0
-                away = placer.cpu_weight * (cpu - node_cpu[v]) ** 2
-                away += placer.memory_weight * (mem - node_mem[v]) ** 2
-                return float(away + placer.network_weight * net)
+    def nearest(cpu: float, mem: float, reference: int, nodes: list[int]) -> tuple[int, int] | None:
+        """The node with the least distance and its first slot with the memory."""
 
-            fitting = [
-                (distance(v), v, slot)
-                for v in range(len(cluster.nodes))
-                if node_cpu[v] >= cpu - 1e-9
-                for slot in slots_of[v][slot_mem[slots_of[v]] >= mem - 1e-9][:1]
-            ]
-            if not fitting:
-                return None
-            _, reference, slot = min(fitting)
-            node_cpu[reference] -= cpu
-            node_mem[reference] -= mem
-            slot_mem[slot] -= mem
-            found[thread] = int(slot)
+        def distance(v: int) -> float:
+            net = 0.0 if v == reference else 0.5 if rack[v] == rack[reference] else 1.0
+            away = placer.cpu_weight * (cpu - node_cpu[v]) ** 2
+            away += placer.memory_weight * (mem - node_mem[v]) ** 2
+            return float(away + placer.network_weight * net)
+
+        fitting = [
+            (distance(v), v, int(slot))
+            for v in nodes
+            if node_cpu[v] >= cpu - 1e-9
+            for slot in slots_of[v][slot_mem[slots_of[v]] >= mem - 1e-9][:1]
+        ]
+        return min(fitting)[1:] if fitting else None
+
+    for part in plain_parts(topology, allocation):
+        problem = PlacementProblem(topology, allocation, cluster)
+        steps = plain_steps(part, problem, node_cpu, node_mem)
+        nodes: list[int] = []
+        reference = steps[0][0]
+        for sweep in range(int(allocation.threads.max())):
+            for operator in topology.breadth_first_order:
+                if operator not in part or sweep >= allocation.threads[operator]:
+                    continue
+                thread = int(allocation.first_thread[operator]) + sweep
+                need = allocation.thread_cpu[thread], allocation.thread_mem[thread]
+                while (where := nearest(*need, reference, nodes)) is None and steps:
+                    nodes = nodes + steps.pop(0)
+                if where is None:
+                    return None
+                reference, found[thread] = where
+                node_cpu[reference] -= need[0]
+                node_mem[reference] -= need[1]
+                slot_mem[found[thread]] -= need[1]
     return found

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from slotwise.model import Placement, Refusal, Topology
+from slotwise.placers.base import PlacementProblem
 from slotwise.placers.round_robin import RoundRobin
 from tests import builders
 
@@ -15,9 +16,8 @@ THREADS = {"blue": 5, "orange": 4, "yellow": 3, "green": 5}
 
 def place(topology: Topology, nodes: int, slots: int, **options: int) -> Placement | Refusal:
     allocation = builders.allocation(topology, THREADS)
-    traffic = builders.traffic(topology, allocation)
     return RoundRobin(**options).place(
-        topology, allocation, builders.cluster(nodes, slots), traffic
+        PlacementProblem(topology, allocation, builders.cluster(nodes, slots))
     )
 
 
@@ -60,5 +60,5 @@ def test_more_workers_than_slots_are_refused_with_the_numbers() -> None:
 
 
 def test_a_number_of_workers_below_one_is_an_error() -> None:
-    with pytest.raises(ValueError, match="workers is 0"):
+    with pytest.raises(ValueError, match="workers: invalid value '0': expected an integer ≥ 1"):
         RoundRobin(workers=0)

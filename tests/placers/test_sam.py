@@ -16,9 +16,11 @@ from slotwise.model import (
     Refusal,
     Topology,
 )
+from slotwise.placers.base import PlacementProblem
 from slotwise.placers.sam import Sam
+from slotwise.testing.placers import cases
 from tests import builders
-from tests.placers.contract import Case, cases
+from tests.placers.test_parts import node_sums, parted_cases, plain_parts, plain_steps
 
 SOURCE, SINK = Bundle(1, 0.10, 0.01), Bundle(1, 0.10, 0.02)
 FULL_BLOB, FULL_TABLE = Bundle(50, 1.0, 1.0, full=True), Bundle(60, 1.0, 1.0, full=True)
@@ -68,7 +70,7 @@ def diamond_at_100() -> tuple[Topology, Allocation]:
 
 
 def placed(topology: Topology, allocation: Allocation, cluster: Cluster) -> Placement:
-    answer = Sam().place(topology, allocation, cluster, builders.traffic(topology, allocation))
+    answer = Sam().place(PlacementProblem(topology, allocation, cluster))
     assert isinstance(answer, Placement), answer
     return answer
 
@@ -152,6 +154,14 @@ def test_thirds_fill_a_slot_exactly() -> None:
     assert placed(topology, allocation, builders.cluster(1)).slots.tolist() == [0, 0, 0]
 
 
+def test_a_full_bundle_keeps_its_slot_when_the_next_part_needs_nothing() -> None:
+    topology = builders.topology("a>b", "c>d")
+    full, nothing = (Bundle(2, 1.0, 1.0, full=True),), (Bundle(1, 0.0, 0.0),)
+    allocation = allocated(topology, a=full, b=full, c=nothing, d=nothing)
+    slots = placed(topology, allocation, builders.cluster(1, slots=3)).slots
+    assert slots.tolist() == [*(0, 0), *(1, 1), 2, 2]
+
+
 @pytest.mark.parametrize(
     ("bundles", "resource", "missing", "final"),
     [
@@ -166,18 +176,17 @@ def test_refusals_say_what_is_missing(
 ) -> None:
     topology = builders.chain(2)
     allocation = allocated(topology, o0=(Bundle(1, 0.0, 0.0),), o1=bundles)
-    traffic = builders.traffic(topology, allocation)
-    refusal = Sam().place(topology, allocation, builders.cluster(1), traffic)
+    refusal = Sam().place(PlacementProblem(topology, allocation, builders.cluster(1)))
     assert isinstance(refusal, Refusal)
     assert (refusal.operator, refusal.resource, refusal.final) == ("o1", resource, final)
     assert refusal.missing == pytest.approx(missing)
 
 
 @settings(max_examples=200, deadline=None)
-@given(case=cases())
-def test_agrees_with_the_plain_reading_of_the_algorithm(case: Case) -> None:
-    answer = Sam().place(*case)
-    expected = plain_sam(*case[:3])
+@given(case=cases() | parted_cases())
+def test_agrees_with_the_plain_reading_of_the_algorithm(case: PlacementProblem) -> None:
+    answer = Sam().place(case)
+    expected = plain_sam(case.topology, case.allocation, case.cluster)
     if expected is None:
         assert isinstance(answer, Refusal)
     else:
@@ -208,35 +217,46 @@ def plain_sam(topology: Topology, allocation: Allocation, cluster: Cluster) -> l
     """SAM as reading.md words it, slot by slot."""
     cpu, mem = cluster.slot_cpu.copy(), cluster.slot_memory.copy()
     empty = set(range(cluster.slots))
+    closed: set[int] = set()
     nodes = len(cluster.nodes)
     found: dict[tuple[int, int], int] = {}
-    last = 0
 
-    def holds(slot: int, bundle: Bundle) -> bool:
-        return bool(bundle.cpu <= cpu[slot] + 1e-9 and bundle.mem <= mem[slot] + 1e-9)
+    def options(bundle: Bundle, last: int, opened: list[int]) -> list[int]:
+        """The slots that hold the bundle, the one to take first."""
+        holding = [
+            int(s)
+            for s in np.flatnonzero(np.isin(cluster.slot_node, opened))
+            if s not in closed and bundle.cpu <= cpu[s] + 1e-9 and bundle.mem <= mem[s] + 1e-9
+        ]
+        fresh = [s for s in holding if s in empty]
+        if bundle.full:
+            return sorted(fresh, key=lambda s: ((cluster.slot_node[s] - last) % nodes, s))
+        used = [s for s in holding if s not in empty]
+        return sorted(used or fresh, key=lambda s: (cpu[s] + mem[s], s))
 
     queues = [
         sorted(enumerate(entry.bundles), key=lambda pair: not pair[1].full) for entry in allocation
     ]
-    for sweep in range(max(map(len, queues))):
-        for operator in topology.order:
-            if sweep >= len(queues[operator]):
-                continue
-            number, bundle = queues[operator][sweep]
-            used = [s for s in range(cluster.slots) if s not in empty and holds(s, bundle)]
-            fresh = sorted(s for s in empty if holds(s, bundle))
-            if bundle.full:
-                options = sorted(fresh, key=lambda s: ((cluster.slot_node[s] - last) % nodes, s))
-            else:
-                options = sorted(used or fresh, key=lambda s: (cpu[s] + mem[s], s))
-            if not options:
-                return None
-            slot = options[0]
-            empty.discard(slot)
-            cpu[slot] = -np.inf if bundle.full else cpu[slot] - bundle.cpu
-            mem[slot] = -np.inf if bundle.full else mem[slot] - bundle.mem
-            found[operator, number] = slot
-            last = int(cluster.slot_node[slot])
+    for part in plain_parts(topology, allocation):
+        left = node_sums(cpu, cluster), node_sums(mem, cluster)
+        steps = plain_steps(part, PlacementProblem(topology, allocation, cluster), *left)
+        last, opened = steps[0][0], list[int]()
+        for sweep in range(max(map(len, queues))):
+            for operator in topology.order:
+                if operator not in part or sweep >= len(queues[operator]):
+                    continue
+                number, bundle = queues[operator][sweep]
+                while not (slots := options(bundle, last, opened)) and steps:
+                    opened = opened + steps.pop(0)
+                if not slots:
+                    return None
+                slot = found[operator, number] = slots[0]
+                empty.discard(slot)
+                cpu[slot] = 0.0 if bundle.full else cpu[slot] - bundle.cpu
+                mem[slot] = 0.0 if bundle.full else mem[slot] - bundle.mem
+                if bundle.full:
+                    closed.add(slot)
+                last = int(cluster.slot_node[slot])
     return [
         found[operator, number]
         for operator, entry in enumerate(allocation)

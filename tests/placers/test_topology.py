@@ -10,16 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slotwise.model import Placement, Refusal, Topology
-from slotwise.placers.topology import TopologyBased, most_threads
+from slotwise.placers._workers import most_threads
+from slotwise.placers.base import PlacementProblem
+from slotwise.placers.topology import TopologyBased
+from slotwise.testing.placers import cases
 from tests import builders
-from tests.placers.contract import Case, cases
 
 
 def placed(of: Topology, threads: dict[str, int], nodes: int, **options: float) -> list[int]:
     allocation = builders.allocation(of, threads)
     cluster = builders.cluster(nodes, slots=1)
     placer = TopologyBased(**options)
-    answer = placer.place(of, allocation, cluster, builders.traffic(of, allocation))
+    answer = placer.place(PlacementProblem(of, allocation, cluster))
     assert isinstance(answer, Placement)
     return answer.slots.tolist()
 
@@ -62,7 +64,7 @@ def test_workers_go_round_the_nodes() -> None:
     chain = builders.chain(2)
     allocation = builders.allocation(chain, {"o0": 3, "o1": 1})
     cluster = builders.cluster(2, slots=2)
-    answer = TopologyBased().place(chain, allocation, cluster, builders.traffic(chain, allocation))
+    answer = TopologyBased().place(PlacementProblem(chain, allocation, cluster))
     assert isinstance(answer, Placement)
     assert answer.slots.tolist() == [0, 2, 1, 3]
 
@@ -70,8 +72,7 @@ def test_workers_go_round_the_nodes() -> None:
 def test_more_workers_than_slots_are_refused() -> None:
     chain = replace(builders.chain(2), workers=9)
     allocation = builders.allocation(chain, {"o0": 1, "o1": 1})
-    traffic = builders.traffic(chain, allocation)
-    answer = TopologyBased().place(chain, allocation, builders.cluster(2), traffic)
+    answer = TopologyBased().place(PlacementProblem(chain, allocation, builders.cluster(2)))
     assert isinstance(answer, Refusal)
     assert (answer.resource, answer.missing) == ("slots", 1.0)
     assert "9 workers" in answer.explanation
@@ -80,17 +81,17 @@ def test_more_workers_than_slots_are_refused() -> None:
 
 @pytest.mark.parametrize("options", [{"alpha": -0.1}, {"alpha": 1.1}, {"beta": float("nan")}])
 def test_options_outside_0_to_1_are_refused(options: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="write a number from 0 to 1"):
+    with pytest.raises(ValueError, match="expected a number from 0 to 1"):
         TopologyBased(**options)
 
 
 @settings(max_examples=100, deadline=None)
 @given(case=cases(), alpha=st.floats(0, 1), beta=st.floats(0, 1))
 def test_uses_all_workers_and_none_has_more_than_the_most(
-    case: Case, alpha: float, beta: float
+    case: PlacementProblem, alpha: float, beta: float
 ) -> None:
-    topology, allocation, cluster, _ = case
-    answer = TopologyBased(alpha, beta).place(*case)
+    topology, allocation, cluster = case.topology, case.allocation, case.cluster
+    answer = TopologyBased(alpha, beta).place(case)
     if isinstance(answer, Placement):
         workers = min(topology.workers or cluster.slots, allocation.total_threads)
         assert len(answer.used_slots) == workers

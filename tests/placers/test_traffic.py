@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,28 +11,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slotwise.model import (
-    Allocation,
     Cluster,
     Node,
     Placement,
     Refusal,
     ThreadTraffic,
-    Topology,
-    Traffic,
 )
+from slotwise.placers._pair_assignment import assign
 from slotwise.placers._pairs import Pairs
-from slotwise.placers.topology import most_threads
-from slotwise.placers.traffic import TrafficBased, assign
+from slotwise.placers._workers import most_threads
+from slotwise.placers.base import PlacementProblem
+from slotwise.placers.traffic import TrafficBased, _use_all
+from slotwise.testing.placers import cases, replanning_cases
 from tests import builders
-from tests.placers.contract import Case, cases
 
 Rates = dict[tuple[int, int], float]
 
 
-def measured(of: Topology, allocation: Allocation, rates: Rates) -> Traffic:
+def between(rates: Rates) -> ThreadTraffic:
     ends = np.array(list(rates), dtype=np.int64).reshape(-1, 2)
-    between = ThreadTraffic(ends[:, 0], ends[:, 1], np.array(list(rates.values()), dtype=float))
-    return Traffic(builders.traffic(of, allocation).streams, between)
+    return ThreadTraffic(ends[:, 0], ends[:, 1], np.array(list(rates.values()), dtype=float))
 
 
 def place(
@@ -39,8 +38,8 @@ def place(
 ) -> Placement | Refusal:
     chain = builders.chain(2)
     allocation = builders.allocation(chain, {"o0": 1, "o1": threads - 1}, cpu=cpu)
-    traffic = measured(chain, allocation, rates)
-    return TrafficBased(alpha).place(chain, allocation, cluster, traffic)
+    problem = PlacementProblem(chain, allocation, cluster, measured=between(rates))
+    return TrafficBased(alpha).place(problem)
 
 
 class Reference:
@@ -173,11 +172,49 @@ def test_a_worker_larger_than_any_node_is_refused() -> None:
     assert not answer.final
 
 
+def recounting(worker: list[int], rates: Rates, workers: int) -> list[int]:
+    """Rule 4, with all traffic counted anew for every move."""
+    worker = list(worker)
+    for target in sorted(set(range(workers)) - set(worker)):
+        local = [0.0] * len(worker)
+        for (j, k), rate in rates.items():
+            if worker[j] == worker[k]:
+                local[j] += rate
+                local[k] += rate
+        movable = [t for t in range(len(worker)) if worker.count(worker[t]) > 1]
+        worker[min(movable, key=lambda t: (local[t], t))] = target
+    return worker
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_empty_workers_are_filled_with_what_exchanges_least_then(data: st.DataObject) -> None:
+    threads = data.draw(st.integers(2, 8))
+    numbers = st.integers(0, threads - 1)
+    ends = st.tuples(numbers, numbers).filter(lambda pair: pair[0] < pair[1])
+    drawn = data.draw(st.dictionaries(ends, st.integers(1, 9), max_size=15))
+    rates = {pair: float(rate) for pair, rate in drawn.items()}
+    workers = data.draw(st.integers(1, threads))
+    before = data.draw(st.lists(st.integers(0, workers - 1), min_size=threads, max_size=threads))
+    worker, flows = np.array(before), between(rates)
+    _use_all(worker, Pairs.of(threads, flows.senders, flows.receivers, flows.rates), workers)
+    assert worker.tolist() == recounting(before, rates, workers)
+
+
+def test_what_stays_behind_is_counted_anew() -> None:
+    # All exchange as much. Once 0 has gone, 2 has nobody to exchange with, while 1 still has 3.
+    flows, worker = between({(0, 2): 1.0, (1, 3): 1.0}), np.array([0, 0, 0, 0])
+    _use_all(worker, Pairs.of(4, flows.senders, flows.receivers, flows.rates), 3)
+    assert worker.tolist() == [1, 0, 2, 0]
+
+
 @settings(max_examples=100, deadline=None)
 @given(case=cases(), alpha=st.floats(0, 1))
-def test_uses_all_workers_and_none_has_more_than_the_most(case: Case, alpha: float) -> None:
-    topology, allocation, cluster, _ = case
-    answer = TrafficBased(alpha).place(*case)
+def test_uses_all_workers_and_none_has_more_than_the_most(
+    case: PlacementProblem, alpha: float
+) -> None:
+    topology, allocation, cluster = case.topology, case.allocation, case.cluster
+    answer = TrafficBased(alpha).place(case)
     if isinstance(answer, Placement):
         workers = min(topology.workers or cluster.slots, allocation.total_threads)
         assert len(answer.used_slots) == workers
@@ -190,6 +227,70 @@ def test_workers_keep_within_a_slots_cpu_where_they_can() -> None:
     of = builders.topology("a>b")
     given = builders.allocation(of, {"a": 2, "b": 2}, cpu=0.5)
     on = builders.cluster(2, slots=2)
-    placement = TrafficBased(alpha=1.0).place(of, given, on, builders.traffic(of, given))
+    placement = TrafficBased(alpha=1.0).place(PlacementProblem(of, given, on))
     assert isinstance(placement, Placement)
     assert max(np.bincount(placement.slots)) <= 2
+
+
+def leaving_nodes(placement: Placement, problem: PlacementProblem) -> float:
+    flows, node = problem.thread_traffic, problem.cluster.slot_node[placement.slots]
+    return float(flows.rates[node[flows.senders] != node[flows.receivers]].sum())
+
+
+def running(slots: list[int], rates: Rates, threads: int = 3) -> PlacementProblem:
+    """One thread of o0 and three of o1, two slots on each of two nodes; `slots` are in effect."""
+    chain = builders.chain(2)
+    allocation = builders.allocation(chain, {"o0": 1, "o1": 3})
+    current = Placement("other", (1, threads), np.array(slots))
+    cluster = builders.cluster(2, slots=2)
+    return PlacementProblem(chain, allocation, cluster, current, between(rates))
+
+
+def test_a_current_placement_that_is_as_good_is_kept() -> None:
+    problem = running([3, 0, 1, 2], {(0, 3): 9.0, (1, 2): 8.0})
+    answer = TrafficBased().place(problem)
+    assert isinstance(answer, Placement)
+    assert answer.slots.tolist() == [3, 0, 1, 2]
+    assert answer.algorithm == "traffic"
+    assert "the current placement is kept: 0.0 tuples/s leave their node" in answer.reasons[0]
+
+
+def test_a_current_placement_with_more_traffic_is_left() -> None:
+    problem = running([3, 0, 1, 2], {(0, 1): 9.0, (2, 3): 8.0})
+    answer = TrafficBased().place(problem)
+    assert isinstance(answer, Placement)
+    assert leaving_nodes(answer, problem) == 0.0
+    assert answer.reasons[-1] == "measured traffic"
+
+
+@pytest.mark.parametrize(
+    ("slots", "threads"),
+    [([3, 0, 1, -1], 3), ([3, 0, 1], 2), ([3, 0, 1, 1], 3)],
+    ids=["a slot is gone", "fewer threads", "a worker is empty"],
+)
+def test_a_current_placement_that_does_not_fit_is_left(slots: list[int], threads: int) -> None:
+    answer = TrafficBased().place(running(slots, {(0, 3): 9.0, (1, 2): 8.0}, threads))
+    assert isinstance(answer, Placement)
+    assert answer.slots.tolist() == [0, 2, 3, 1]
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=replanning_cases(), alpha=st.floats(0, 1))
+def test_planned_again_its_own_placement_is_kept(case: PlacementProblem, alpha: float) -> None:
+    first = TrafficBased(alpha).place(case)
+    if isinstance(first, Placement):
+        again = TrafficBased(alpha).place(replace(case, current=first))
+        assert isinstance(again, Placement)
+        assert again.slots.tolist() == first.slots.tolist()
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=replanning_cases(), alpha=st.floats(0, 1))
+def test_the_current_placement_never_brings_more_traffic(
+    case: PlacementProblem, alpha: float
+) -> None:
+    found = TrafficBased(alpha).place(replace(case, current=None))
+    if isinstance(found, Placement):
+        answer = TrafficBased(alpha).place(case)
+        assert isinstance(answer, Placement)
+        assert leaving_nodes(answer, case) <= leaving_nodes(found, case) * (1 + 1e-9) + 1e-9

@@ -42,16 +42,26 @@ def test_goals(linear: Plan) -> None:
         return text(replace(linear, pipeline=replace(linear.pipeline, goals=goals)))
 
     assert "Goals" not in told(Goals())
-    assert "✓ rate: 50 tuples/s" in told(Goals(rate=50, machines=2))
-    assert "✓ machines: 2 at most" in told(Goals(rate=50, machines=2))
-    assert "✗ predicted rate 80.0/s is below the goal" in told(Goals(rate=90))
-    assert "✗ predicted latency is above the goal" in told(Goals(latency_ms=100))
+    assert "✓ predicted capacity 80.0/s reaches the goal of 50.0/s" in told(Goals(rate=50))
+    assert "✓ 2 machines of at most 2" in told(Goals(rate=50, machines=2))
+    assert "✗ predicted capacity 80.0/s is below the goal" in told(Goals(rate=90))
+    assert "✗ predicted mean latency is unbounded" in told(Goals(latency_ms=100))
+    assert "✗ predicted p99 latency is unbounded" in told(Goals(latency_p99_ms=100))
+
+
+def test_what_a_prediction_does_not_know_is_not_tested() -> None:
+    pipeline = replace(slotwise.load("linear"), goals=Goals(rate=50, latency_p99_ms=100))
+    plan = slotwise.plan(pipeline, allocator="mba", placer="exact")
+    plan = replace(
+        plan, predicted=replace(slotwise.predict(plan, 10), latency_p99_ms=None), simulated=None
+    )
+    assert "? predicted p99 latency is not known: not tested" in text(plan)
 
 
 def test_a_plan_without_prediction(linear: Plan) -> None:
     told = text(replace(linear, predicted=None))
     assert "azure-blob×50" in told
-    assert "Predicted" not in told
+    assert "Capacity  " not in told
 
 
 def test_names_are_literal_and_never_markup(linear: Plan) -> None:

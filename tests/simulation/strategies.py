@@ -9,6 +9,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from slotwise.model import (
+    CommunicationSchedule,
     FixedLoad,
     Grouping,
     NetworkDelays,
@@ -16,13 +17,15 @@ from slotwise.model import (
     Placement,
     Plan,
     Profiles,
+    Schedule,
     ServiceRate,
     TaskCosts,
     Topology,
 )
 from slotwise.rates import arrival_rates
-from slotwise.simulation import Arrivals, Keys, Network, Options, Routing, Schedule, ServiceTimes
-from tests.strategies import allocations, clusters, topologies
+from slotwise.simulation import Arrivals, Keys, Network, Options, Routing, ServiceTimes
+from slotwise.testing.strategies import allocations, clusters, topologies
+from tests.plannable import placed_anywhere
 
 groupings = st.one_of(
     st.sampled_from(["shuffle", "all", "global", "direct", "weighted", "local-or-shuffle"]).map(
@@ -58,28 +61,44 @@ def plans(draw: st.DrawFn) -> Plan:
             )
         )
     cluster = draw(clusters())
-    slots = draw(
-        st.lists(
-            st.integers(0, cluster.slots - 1),
-            min_size=allocation.total_threads,
-            max_size=allocation.total_threads,
-        )
-    )
     delays = draw(st.sampled_from([NetworkDelays(), NetworkDelays(0, 0, 0, 0)]))
     pipeline = Pipeline(topology, Profiles(profiles, 3584.0), cluster=cluster, network=delays)
-    return Plan(
-        pipeline=pipeline,
-        rate=allocation.rate,
-        allocation=allocation,
-        cluster=cluster,
-        slots=cluster.slots,
-        extra_slots=0,
-        placement=Placement("random", tuple(allocation.threads.tolist()), np.array(slots)),
+    rising = {e.operator: tuple(float(n + 1) for n in range(e.threads)) for e in allocation}
+    return replace(draw(placed_anywhere(pipeline, allocation)), weights=rising)
+
+
+@st.composite
+def replanned(draw: st.DrawFn, plan: Plan) -> Plan:
+    """The same pipeline and rate with other threads per operator, elsewhere on the cluster."""
+    allocation = draw(allocations(plan.pipeline.topology))
+    threads = tuple(allocation.threads.tolist())
+    visits = arrival_rates(plan.pipeline.topology, 1.0, threads).operators
+    assume(visits.sum() < 60)
+    slot = st.integers(0, plan.cluster.slots - 1)
+    slots = draw(st.lists(slot, min_size=sum(threads), max_size=sum(threads)))
+    return replace(
+        plan,
+        allocation=replace(allocation, rate=plan.rate),
+        placement=Placement("random", threads, np.array(slots)),
         weights={
             entry.operator: tuple(float(n + 1) for n in range(entry.threads))
             for entry in allocation
         },
     )
+
+
+def stepped(plan: Plan) -> Plan:
+    """With steps as paper 4 has them: a Latin square, and two stall steps."""
+    nodes = np.arange(len(plan.cluster.nodes))
+    schedule = CommunicationSchedule((nodes[:, None] + nodes) % len(nodes), stall_steps=2)
+    return replace(plan, placement=replace(plan.placement, schedule=schedule))
+
+
+def linked(plan: Plan, load: float) -> Network:
+    """One link that carried all tuples of the plan would be loaded so much."""
+    visits = arrival_rates(plan.pipeline.topology, plan.rate, plan.allocation.threads).operators
+    link_s = load / float(visits.sum())
+    return Network(tuple_bytes=1000.0, bandwidth_mb_per_s=1e-3 / link_s)
 
 
 @st.composite

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slotwise.model import Logic, ModelError, Plan, Schedule
 from slotwise.rates import arrival_rates
-from slotwise.simulation import Arrivals, Options, Schedule, simulate
-from slotwise.simulation.arrivals import clock_time, nominal_at, sources_of
+from slotwise.simulation import Arrivals, Options, simulate
+from slotwise.simulation.kernels.arrivals import clock_time, nominal_at, sources_of
 from slotwise.simulation.run import run
 from tests.builders import topology
 from tests.simulation.builders import plan
@@ -67,7 +70,7 @@ def test_schedules_change_the_rate(schedule: Schedule, second: float, factor: fl
     )
     assert found.series is not None
     window = int(second / found.series.window_s)
-    assert found.series.input_rate[window] == pytest.approx(400 * factor, rel=0.05)
+    assert found.series.offered_rate[window] == pytest.approx(400 * factor, rel=0.05)
 
 
 @given(
@@ -86,7 +89,62 @@ def test_clock_and_nominal_time_are_inverse(schedule: Schedule, clock_s: float) 
     sources = sources_of(
         PLAN, arrival_rates(PLAN.pipeline.topology, 1.0), Arrivals(schedule=schedule)
     )
-    nominal = nominal_at(sources, clock_s)
-    there = clock_time(sources.schedule, sources.period, nominal)
+    of = sources.schedules[0], float(sources.periods[0])
+    nominal = nominal_at(*of, clock_s)
+    there = clock_time(*of, nominal)
     # Where the rate is 0 many clock times are one nominal time: the last of them is found.
-    assert nominal_at(sources, there) == pytest.approx(nominal, abs=1e-9)
+    assert nominal_at(*of, there) == pytest.approx(nominal, abs=1e-9)
+
+
+def scheduled(**texts: str) -> Plan:
+    """Sources x and y, with these schedules in the spec."""
+    of = topology("x>b", "y>b")
+    operators = tuple(
+        replace(o, logic=Logic(options=(("schedule", texts[o.name]),))) if o.name in texts else o
+        for o in of.operators
+    )
+    return plan(replace(of, operators=operators), {})
+
+
+class TestSchedulesOfTheSpec:
+    BOTH = scheduled(x="step:at=5s,factor=3", y="burst:period=4s,length=1s,factor=5")
+
+    def rates_of_x_and_y(self, plan: Plan, **options: object) -> list[tuple[float, ...]]:
+        """Per second."""
+        seen = simulate(plan, 100.0, duration_s=10.0, windows=10, warm_up=0.0, **options)
+        assert seen.series is not None
+        return [seen.series.handled_rate[name] for name in ("x", "y")]
+
+    def test_every_source_follows_its_own(self) -> None:
+        x, y = self.rates_of_x_and_y(self.BOTH, arrivals=Arrivals("constant"))
+        assert x == pytest.approx([100] * 5 + [300] * 5, abs=2)
+        assert y == pytest.approx([100, 100, 100, 500] * 2 + [100, 100], abs=2)
+
+    def test_a_schedule_of_the_arrivals_goes_before(self) -> None:
+        given = Arrivals("constant", Schedule.constant())
+        assert self.rates_of_x_and_y(self.BOTH, arrivals=given) == self.rates_of_x_and_y(
+            plan(topology("x>b", "y>b"), {}), arrivals=Arrivals("constant")
+        )
+
+    @pytest.mark.parametrize("tuples", [500, 2600, 40_000])
+    def test_the_number_of_tuples_counts_all_sources(self, tuples: int) -> None:
+        options = Options(arrivals=Arrivals("constant"), tuples=tuples)
+        log = run(self.BOTH, 100.0, options, log_size=100_000).tally.log
+        x, y = (self.BOTH.pipeline.topology.index[name] for name in ("x", "y"))
+        emitted = np.isin(log[:, 0], [x, y]) & (log[:, 1] + log[:, 3] > 0)
+        assert emitted.sum() == pytest.approx(tuples, abs=3)
+
+    def test_the_offered_rate_is_the_mean_of_all_sources(self) -> None:
+        seen = simulate(self.BOTH, 100.0, duration_s=10.0, warm_up=0.5)
+        # From second 5 on: 300/s at x; at y 100/s and, for one of the five seconds, 500/s.
+        assert seen.offered_rate == pytest.approx((300 + (4 * 100 + 500) / 5) / 2, rel=0.001)
+
+    def test_a_source_that_falls_silent_leaves_it_to_the_others(self) -> None:
+        one_stops = scheduled(x="ramp:from=0s,to=2s,factor=0")
+        seen = run(one_stops, 100.0, Options(arrivals=Arrivals("constant"), tuples=1100))
+        assert seen.end_s == pytest.approx(10.0, abs=0.1)
+
+    def test_sources_that_all_fall_silent_never_emit_so_many(self) -> None:
+        both_stop = scheduled(x="ramp:from=0s,to=2s,factor=0", y="step:at=1s,factor=0")
+        with pytest.raises(ModelError, match="never emits 1,000 tuples"):
+            run(both_stop, 100.0, Options(tuples=1000))

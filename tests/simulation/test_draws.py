@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slotwise.simulation.draws import (
+from slotwise.simulation.kernels.draws import (
     DETERMINISTIC,
     EXPONENTIAL,
     GAMMA_SHAPED,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slotwise.simulation import events, feed_forward, kernel
+from slotwise.simulation.kernels import events, feed_forward, jit
 
 
 def test_every_file_with_kernels_is_in_the_fingerprint() -> None:
     """Else a change in it would leave stale kernels behind."""
-    here = Path(kernel.__file__).parent
+    here = Path(jit.__file__).parent
     with_kernels = {
-        path.stem for path in here.glob("*.py") if "simulation.kernel import" in path.read_text()
+        path.stem for path in here.glob("*.py") if "kernels.jit import" in path.read_text()
     }
-    assert with_kernels <= set(kernel.FILES)
+    assert with_kernels <= set(jit.FILES)
 
 
 def test_kernels_are_cached_under_their_fingerprint() -> None:
     for compiled in (feed_forward.advance_chunks, events.advance_to):
-        assert kernel._fingerprint() in compiled._cache._cache_file._index_name
+        assert jit._fingerprint() in compiled._cache._cache_file._index_name

@@ -9,16 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 from slotwise.model import CommunicationSchedule, NetworkDelays, Plan
-from slotwise.simulation import (
-    Arrivals,
-    Network,
-    Options,
-    ServiceTimes,
-    feed_forward,
-    inboxes,
-    simulate,
-)
-from slotwise.simulation.measure import visited
+from slotwise.simulation import Arrivals, Network, Options, ServiceTimes, simulate
+from slotwise.simulation.kernels import feed_forward, inboxes
+from slotwise.simulation.kernels.measure import visited
 from slotwise.simulation.run import Run, run
 from tests.builders import cluster, topology
 from tests.simulation import builders, strategies

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from slotwise.model import Plan
 from slotwise.simulation import Options
-from slotwise.simulation.measure import visited
+from slotwise.simulation.kernels.measure import visited
 from slotwise.simulation.observe import observed
 from slotwise.simulation.run import run
 from tests.simulation import strategies

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from slotwise.model import FixedLoad, ServiceRate, ThreadRow, ThreadTable
-from slotwise.predictors import predict
+from slotwise.prediction import predict
 from slotwise.simulation import Arrivals, ServiceTimes, simulate
 from tests.builders import cluster, topology
 from tests.simulation.builders import plan
@@ -42,7 +42,7 @@ def test_an_over_committed_slot_slows_its_threads_as_predicted() -> None:
     assert fine.remarks == ()
     over = simulate(given, 0.6, service=FIXED, tuples=5000)
     assert over.stable is False
-    assert over.rate == pytest.approx(predict(given, 0.6).rate, rel=0.05)
+    assert over.capacity == pytest.approx(predict(given, 0.6).capacity, rel=0.05)
     assert any("over-committed" in remark for remark in over.remarks)
     assert over.slots[0].cpu == pytest.approx(1.0, rel=0.01)
 
@@ -61,7 +61,7 @@ def test_a_little_used_thread_keeps_its_fair_share_of_an_over_committed_slot() -
 def test_a_fixed_load_takes_cpu_but_no_time() -> None:
     given = plan(topology("a>b"), {"b": FixedLoad(1, 0.3, 0.2)}, cluster=cluster(1, 1))
     found = simulate(given, 50.0, tuples=1000)
-    assert found.latency_ms == 0
+    assert found.sojourn_ms == 0
     assert found.slots[0].cpu == pytest.approx(0.3)
     assert found.nodes[0].mem == pytest.approx(0.2)
 
@@ -77,4 +77,6 @@ def test_recorded_and_per_operator_service_times() -> None:
     )
     assert found.operators[1].service_ms == pytest.approx(100.0, rel=0.02)
     assert found.operators[2].service_ms == pytest.approx(100.0)
-    assert dict(found.latency_quantiles)[1.0] == pytest.approx(250.0, rel=0.01)
+    assert found.latency_p99_ms == pytest.approx(250.0, rel=0.01)
+    scv = {load.operator: load.service_scv for load in found.operators}
+    assert (scv["b"], scv["c"]) == pytest.approx((0.25, 0.0), abs=0.01)

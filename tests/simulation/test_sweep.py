@@ -9,15 +9,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from slotwise.model import SlotwiseError
+from slotwise.model import Goals, SlotwiseError
 from slotwise.simulation.journal import Journal
 from slotwise.simulation.sweep import COLUMNS, Point, Row, finished, row_of, run_in_processes
-from slotwise.spec import SpecError
+from slotwise.spec import SpecError, dump, load
 from slotwise.spec.sweep import load_sweep
 
 GRID = """
@@ -58,9 +59,16 @@ class TestFile:
         assert str(points[-1]) == "fixed, 50/s, mba + topology:alpha=0.2, seed 1"
 
     def test_left_out_is_the_specs_own(self, tmp_path: Path) -> None:
-        (tmp_path / "grid.yaml").write_text("spec: word-count")
+        (tmp_path / "grid.yaml").write_text("spec: vld")
         (point,) = load_sweep(tmp_path / "grid.yaml")
-        assert str(point) == "2000/s, p-deployer + p-deployer, seed 0"
+        assert str(point) == "26/s, drs:latency_ms=500 + sam, seed 0"
+
+    def test_a_spec_without_a_rate_needs_rates(self, sweep: Path, tmp_path: Path) -> None:
+        without = replace(load("linear"), goals=Goals())
+        (tmp_path / "own.yaml").write_text(dump(without))
+        sweep.write_text("spec: own.yaml")
+        with pytest.raises(SpecError, match="no rate to plan for"):
+            load_sweep(sweep)
 
     def test_a_spec_stands_beside_the_sweep(self, sweep: Path, tmp_path: Path) -> None:
         from slotwise import workloads
@@ -81,23 +89,22 @@ class TestFile:
         ("text", "says"),
         [
             ("", "1:1: the sweep is empty"),
-            ("[1]", "1:1: a sweep is a mapping"),
-            ("spec: linear", "there is no rate to plan for: write 'rates'"),
+            ("[1]", "1:1: the sweep is not a mapping"),
             ("spec: linear\nrats: [1]", "2:1: unknown key 'rats': did you mean 'rates'?"),
             ("rates: [1]", "the sweep has no 'spec': add it"),
-            ("spec: linear\nrates: [0]", "2:9: rates.0 is 0: write a number above 0"),
+            ("spec: linear\nrates: [0]", "2:9: rates.0 is 0: expected a number > 0"),
             ("spec: linear\nrates: []", "2:1: rates is empty"),
-            ("spec: linear\nrates: [5, 5.0]", "2:12: rates: 5.0 is there twice"),
+            ("spec: linear\nrates: [5, 5.0]", "2:12: rates: duplicate value 5.0"),
             ("spec: linear\nrates: [5]\nplacers: [samm]", "3:11: unknown placer 'samm'"),
             ("spec: linear\nrates: [5]\nplacers: [{sam: {x: 1}}]", "3:11: placer 'sam' has no"),
             ("spec: linear\nrates: [5]\nallocators: [x]", "3:14: unknown allocator 'x'"),
             ("spec: linear\nrates: [5]\nprovisioner: x", "3:14: unknown provisioner 'x'"),
             ("spec: linear\nrates: [5]\nseeds: [-1]", "3:9: seeds.0 is -1"),
-            ("spec: linear\nrates: [5]\nclusters: {a: {}}", "write either a 'catalog' or"),
+            ("spec: linear\nrates: [5]\nclusters: {a: {}}", "expected either a 'catalog' or"),
             (
                 "spec: linear\nrates: [5]\nclusters:\n  a:\n    cluster:\n"
                 "    - {name: x, slots: 1, memory_gb: 1}\n    - {name: x, slots: 1, memory_gb: 1}",
-                "7:7: two nodes are called 'x'",
+                "7:7: duplicate node name 'x'",
             ),
             (
                 "spec: linear\nrates: [5]\nsimulation: {arrivals: poison}",
@@ -107,9 +114,27 @@ class TestFile:
                 "spec: linear\nrates: [5]\nsimulation:\n  service: {gamma: {sv: 2}}",
                 "4:3: service times 'gamma' has no option 'sv': did you mean 'scv'?",
             ),
-            ("spec: linear\nrates: [5]\nsimulation: {schedule: {step: {at_s: 4}}}", "needs factor"),
+            (
+                "spec: linear\nrates: [5]\nsimulation: {schedule: {step: {at: 4s}}}",
+                "schedule 'step' needs the option 'factor'",
+            ),
+            (
+                "spec: linear\nrates: [5]\nsimulation: {duration: 4x}",
+                "3:24: simulation.duration: invalid duration '4x': expected a number with ms,",
+            ),
             ("spec: linear\nrates: [5]\nsimulation: {network: {send_ms: -1}}", "send_ms is -1"),
-            ("spec: linear\nrates: [5]\nsimulation: {tuples: 5, duration_s: 4}", "not both"),
+            (
+                "spec: linear\nrates: [5]\nsimulation: {buffers: {lose: {node_capacity: 4}}}",
+                "set the network's bandwidth_mb_per_s as well",
+            ),
+            (
+                "spec: linear\nrates: [5]\nsimulation: {buffers: block}",
+                "buffers 'block' needs the option 'capacity' or 'node_capacity'",
+            ),
+            (
+                "spec: linear\nrates: [5]\nsimulation: {tuples: 5, duration: 4s}",
+                "'tuples' cannot be used with",
+            ),
             ("spec: linear\nrates: [5]\nsimulation: {sed: 4}", "3:14: simulation: unknown key"),
             (
                 "spec: linear\nrates: [5]\nsimulation: {keys: {recorded: {file: no}}}",
@@ -141,7 +166,7 @@ class TestRows:
     def test_what_has_no_plan_says_why(self, sweep: Path) -> None:
         sweep.write_text("spec: linear\nrates: [1.0e+9]\n")
         row = row_of(load_sweep(sweep)[0])
-        assert "its profile cannot reach the rate" in row["refused"]
+        assert "above the limit of 1,000,000 threads in a plan" in row["refused"]
         assert row["slots"] is None
 
     def test_processes_and_order_change_nothing(self, sweep: Path, tmp_path: Path) -> None:
@@ -196,12 +221,12 @@ class TestJournal:
     def test_other_files_are_left_alone(self, tmp_path: Path, content: str) -> None:
         file = tmp_path / "notes"
         file.write_text(content)
-        with pytest.raises(SlotwiseError, match="no journal"), Journal(file) as journal:
+        with pytest.raises(SlotwiseError, match="not the journal"), Journal(file) as journal:
             journal.rows()
         assert file.read_text() == content
 
     def test_what_is_no_file(self, tmp_path: Path) -> None:
-        with pytest.raises(SlotwiseError, match="no regular file"), Journal(tmp_path):
+        with pytest.raises(SlotwiseError, match="not a regular file"), Journal(tmp_path):
             pass
         with pytest.raises(SlotwiseError, match="cannot be written"), Journal(tmp_path / "a" / "b"):
             pass

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from slotwise.clock import await_condition
 from slotwise.model import Cluster, Node
 
 pytest.importorskip("pyspark")
@@ -36,10 +36,14 @@ def spark(embedded: spark_cluster.SparkCluster) -> Iterator[SparkSession]:
 
 def wait_until(what: Callable[[], Any], seconds: float = 60, query: Any = None) -> Any:
     """What `what` gives as soon as that is true; fails after `seconds`, or when the query does."""
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        if query is not None and query.exception() is not None:
+    found = None
+
+    def is_there() -> bool:
+        nonlocal found
+        found = what()
+        if not found and query is not None and query.exception() is not None:
             raise AssertionError(str(query.exception()))
-        assert time.monotonic() < end, f"did not happen in {seconds} s"
-        time.sleep(0.1)
+        return bool(found)
+
+    assert await_condition(is_there, seconds), f"did not happen in {seconds} s"
     return found

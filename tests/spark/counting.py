@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from slotwise.spark.folders import PREFIX
+from slotwise.spark.cluster.folders import PREFIX
 from tests.spark.conftest import wait_until
 from tests.spark.running import written
 

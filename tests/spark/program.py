@@ -17,7 +17,8 @@ from typing import Any
 import psutil
 
 from slotwise.model import Cluster, Node, SlotwiseError
-from slotwise.spark import cgroups, cluster, placing
+from slotwise.spark import cluster
+from slotwise.spark.cluster import pinning, quotas
 from tests.spark.conftest import wait_until
 from tests.spark.queries import MICRO_BATCH, running, three_levels
 
@@ -35,7 +36,7 @@ def lose_a_worker() -> None:
         spark = cluster.session(made)
         # An executor is known before it has entered its group.
         quotas = wait_until(lambda: _quotas(made)) if permitted else None
-        placing.place(spark, "orphan", [[1], [1] * 4, [1] * 2])
+        pinning.place(spark, "orphan", [[1], [1] * 4, [1] * 2])
         frame = three_levels(spark, rate=1000, records=RECORDS)
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -46,7 +47,7 @@ def lose_a_worker() -> None:
             os.kill(made.pids[2], signal.SIGKILL)
             wait_until(lambda: len(orphan.ids) >= RECORDS, 90, orphan.query)
             complete = sorted(orphan.ids) == list(range(RECORDS))
-            seen = placing.where(spark, "orphan")
+            seen = pinning.where(spark, "orphan")
         told: dict[str, Any] = {
             "pids": sorted({*before, *_everyone()}),
             "complete": complete,
@@ -61,10 +62,11 @@ def lose_a_worker() -> None:
 def share_a_master() -> None:
     """The master of an embedded cluster, used as one that exists already."""
     with cluster.embedded(THREE_SLOTS, threads_per_slot=2) as made:
-        url = made.master.replace("spark-placed", "spark")
+        url = made.master
+        assert url is not None
         more = Cluster((Node("one", 2, 1.0), Node("two", 2, 1.0)), slot_memory_gb=1.0)
         try:
-            cluster.session(cluster.existing(url, more, threads_per_slot=2), timeout_seconds=5)
+            cluster.session(cluster.existing(url, more, threads_per_slot=2), timeout_s=5)
             refusal = ""
         except SlotwiseError as refused:
             refusal = str(refused)
@@ -86,7 +88,7 @@ def _everyone() -> list[int]:
 
 def _permits_quota() -> bool:
     try:
-        cgroups.quota(1.0, {}).remove()
+        quotas.quota(1.0, {}).remove()
     except SlotwiseError:
         return False
     return True
@@ -103,11 +105,11 @@ def _quota(pid: int) -> float:
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if "cpu" in controllers.split(","):
-            group = cgroups.ROOT / "cpu" / path.lstrip("/")
+            group = quotas.ROOT / "cpu" / path.lstrip("/")
             quota, period = (group / f"cpu.cfs_{n}_us" for n in ("quota", "period"))
             return int(quota.read_text()) / int(period.read_text())
-        if not controllers and (cgroups.ROOT / path.lstrip("/") / "cpu.max").exists():
-            given, period_us = (cgroups.ROOT / path.lstrip("/") / "cpu.max").read_text().split()
+        if not controllers and (quotas.ROOT / path.lstrip("/") / "cpu.max").exists():
+            given, period_us = (quotas.ROOT / path.lstrip("/") / "cpu.max").read_text().split()
             return int(given) / int(period_us)
     raise AssertionError("the process is in no group")
 

@@ -12,9 +12,15 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from slotwise.model import Schedule
+from slotwise.spark.query.sources import points
 
-def paced(spark: SparkSession, **options: object) -> DataFrame:
+
+def paced(spark: SparkSession, rate: float | None = None, **options: object) -> DataFrame:
+    """Rows of the paced source, at a constant rate if one is given."""
     reader = spark.readStream.format("paced")
+    if rate is not None:
+        reader = reader.options(**points(Schedule.constant(), rate))
     for name, value in options.items():
         reader = reader.option(name, str(value))
     return reader.load()
@@ -47,8 +53,13 @@ class Sunk:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """Those of finished batches."""
-        files = sorted(self.folder.glob("batch-*.json"))
+        """Those of finished batches: while a batch ends, some of its files are already there."""
+        last = self.query.lastProgress
+        files = [
+            file
+            for file in sorted(self.folder.glob("batch-*.json"))
+            if last is not None and int(file.name.split("-")[1]) <= last.batchId
+        ]
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
     @property

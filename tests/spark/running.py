@@ -11,8 +11,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from slotwise.model import Plan
-from slotwise.spark.launch import Options, Run, start
-from slotwise.spark.outline import outline
+from slotwise.spark.query.outline import outline
+from slotwise.spark.run import Options, Run, compile_plan, start
 
 
 @contextmanager
@@ -25,8 +25,9 @@ def running(
     **options: Any,
 ) -> Iterator[Run]:
     """The plan, running, its output in folder/out; stopped whatever happens."""
-    chosen = {"batch_seconds": 2.0, "work": "none", "output": folder / "out", **options}
-    run = start(spark, outline(plan, bound), Options(checkpoint=folder / "checkpoint", **chosen))
+    given = {"batch_seconds": 2.0, "work": "none", "output": folder / "out", **options}
+    chosen = Options(checkpoint=folder / "checkpoint", **given)
+    run = start(spark, compile_plan(spark, outline(plan, bound), chosen), chosen)
     try:
         yield run
     finally:

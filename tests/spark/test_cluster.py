@@ -16,8 +16,9 @@ import psutil
 import pytest
 
 from slotwise.model import Cluster, Node, SlotwiseError
-from slotwise.spark import cgroups, cluster, daemons
-from slotwise.spark.folders import passing_folder
+from slotwise.spark import cluster
+from slotwise.spark.cluster import executors, processes, quotas
+from slotwise.spark.cluster.folders import PREFIX, passing_folder
 from tests.builders import cluster as model_cluster
 from tests.spark.conftest import wait_until
 
@@ -70,15 +71,15 @@ def test_a_lost_node_is_done_without_and_a_killed_program_leaves_no_process(
     with passing_folder():
         assert not Path(told["folder"]).exists()
     if told["quotas"]:
-        cgroups.quota(1.0, {}).remove()
-        left = cgroups._hierarchy()[1].glob(f"{cgroups.PREFIX}{started.pid}-*")
+        quotas.quota(1.0, {}).remove()
+        left = quotas._hierarchy()[1].glob(f"{PREFIX}{started.pid}-*")
         assert list(left) == []
 
 
 def test_an_existing_master_is_used_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     with program("share-a-master", tmp_path / "errors") as (started, told):
         assert "needs 4 executors of 2 threads and 512 MB" in told["refusal"]
-        assert re.search("gave [0-3] in 5 s", told["refusal"])
+        assert re.search("provided [0-3] in 5 s", told["refusal"])
         # The node with two slots stands first in that model, and second in the master's.
         assert told["hosts"] == ["127.0.0.12", "127.0.0.12", "127.0.0.11"]
         started.send_signal(signal.SIGINT)
@@ -93,7 +94,7 @@ def test_a_taken_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with (
-            pytest.raises(SlotwiseError, match=f"port {port} on 127.0.0.1 is taken"),
+            pytest.raises(SlotwiseError, match=f"port {port} on 127.0.0.1 is in use"),
             cluster.embedded(ONE_SLOT, threads_per_slot=1, port=port),
         ):
             pass
@@ -118,9 +119,9 @@ def test_a_cluster_of_more_nodes_than_addresses_is_refused() -> None:
 def test_a_process_that_ends_at_once_is_told_with_its_complaint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(daemons, "OPTIONS", ("-Xmx1k",))
+    monkeypatch.setattr(processes, "OPTIONS", ("-Xmx1k",))
     with (
-        pytest.raises(SlotwiseError, match=r"ended at once: master: Error occurred"),
+        pytest.raises(SlotwiseError, match=r"ended during its start-up: master: Error occurred"),
         cluster.embedded(ONE_SLOT, threads_per_slot=1),
     ):
         pass
@@ -128,24 +129,24 @@ def test_a_process_that_ends_at_once_is_told_with_its_complaint(
 
 @pytest.mark.parametrize("url", ["spark://127.0.0.1", "127.0.0.1:7077", "yarn", "spark://:7077"])
 def test_a_master_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(SlotwiseError, match="write spark://host:port"):
+    with pytest.raises(SlotwiseError, match="expected spark://host:port"):
         cluster.existing(url, ONE_SLOT, threads_per_slot=1)
 
 
 def test_a_master_that_does_not_answer_is_refused() -> None:
-    port = daemons.free_port("127.0.0.1")
-    with pytest.raises(SlotwiseError, match=f"no master answers at spark://127.0.0.1:{port}"):
+    port = processes.free_port("127.0.0.1")
+    with pytest.raises(SlotwiseError, match=f"cannot connect to master spark://127.0.0.1:{port}"):
         cluster.existing(f"spark://127.0.0.1:{port}", ONE_SLOT, threads_per_slot=1)
 
 
 def test_nodes_go_to_hosts_with_as_many_executors() -> None:
     three = Cluster((Node("a", 1, 1.0), Node("b", 2, 2.0)), slot_memory_gb=1.0)
-    executors = {"0": "x", "1": "y", "2": "y", "3": "z"}
-    assert cluster._matched_hosts(three, executors) == ("x", "y", "y")
-    with pytest.raises(SlotwiseError, match="node 'b' has 2 slots, and x, the best host left"):
-        cluster._matched_hosts(three, {"0": "x", "1": "y", "2": "z"})
-    with pytest.raises(SlotwiseError, match="no host, the best host left, has 0 executors"):
-        cluster._matched_hosts(three, {"0": "x", "1": "x", "2": "x"})
+    found = {"0": "x", "1": "y", "2": "y", "3": "z"}
+    assert executors.matched_hosts(three, found) == ("x", "y", "y")
+    with pytest.raises(SlotwiseError, match="node 'b' has 2 slots, and x, the largest host left"):
+        executors.matched_hosts(three, {"0": "x", "1": "y", "2": "z"})
+    with pytest.raises(SlotwiseError, match="no host, the largest host left, has 0 executors"):
+        executors.matched_hosts(three, {"0": "x", "1": "x", "2": "x"})
 
 
 def test_a_second_session_in_one_program_is_refused(
@@ -158,10 +159,10 @@ def test_a_second_session_in_one_program_is_refused(
 def test_where_control_groups_cannot_be_written_a_quota_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(cgroups, "_hierarchy", lambda: (1, tmp_path / "missing"))
-    with pytest.raises(SlotwiseError, match=r"no CPU quota per slot: .* cannot be written"):
-        cgroups.quota(1.0, {"127.0.0.11": 1.0})
-    monkeypatch.setattr(cgroups, "_hierarchy", lambda: (1, tmp_path))
-    with pytest.raises(SlotwiseError, match="it has no CPU quota"):
-        cgroups.quota(1.0, {"127.0.0.11": 1.0})
+    monkeypatch.setattr(quotas, "_hierarchy", lambda: (1, tmp_path / "missing"))
+    with pytest.raises(SlotwiseError, match=r"cannot set a CPU quota per slot: .* is not writable"):
+        quotas.quota(1.0, {"127.0.0.11": 1.0})
+    monkeypatch.setattr(quotas, "_hierarchy", lambda: (1, tmp_path))
+    with pytest.raises(SlotwiseError, match="no CPU quota there"):
+        quotas.quota(1.0, {"127.0.0.11": 1.0})
     assert list(tmp_path.iterdir()) == []

@@ -12,9 +12,9 @@ from pyspark.sql import Column, SparkSession, functions
 from pyspark.sql.types import LongType
 
 from slotwise.model import Grouping, Logic, SlotwiseError, Topology
-from slotwise.spark.compile import Query, compile
-from slotwise.spark.explain import explain
-from slotwise.spark.outline import outline
+from slotwise.spark.query.compile import Query, compile
+from slotwise.spark.query.explain import explain
+from slotwise.spark.query.outline import outline
 from tests.spark.conftest import MODEL
 from tests.spark.plans import plan, topology
 
@@ -66,7 +66,7 @@ def test_a_function_of_columns(spark: SparkSession) -> None:
         (one(Logic(expr="valu")), "operator 'a': A column, variable, or function parameter"),
         (one(Logic(expr="nosuch(value)")), "operator 'a': Cannot resolve routine `nosuch`"),
         (one(Logic(expr="array(1) + 1")), "operator 'a': Cannot resolve"),
-        (one(Logic(expr="value", flat=True)), "operator 'a': it is flat, so it must give an array"),
+        (one(Logic(expr="value", flat=True)), "operator 'a': it is flat, so it must return"),
         (one(Logic(expr="named_struct('id', 1)")), "operator 'a': its result has the field 'id'"),
         (
             topology("s>a", "a>k", groupings={"a>k": Grouping("fields", ("user",))}),
@@ -78,9 +78,9 @@ def test_a_function_of_columns(spark: SparkSession) -> None:
         ),
         (
             topology("s>a", "s>b", "a>j", "b>j", logic={"a": Logic(expr="1")}),
-            "operator 'j': it gets struct<value:int> from 'a' but struct<value:string> from 'b'",
+            "it receives struct<value:int> from 'a' but struct<value:string> from 'b': both must",
         ),
-        (one(Logic(), s=Logic(options=(("rate", "no"),))), "source 's': "),
+        (one(Logic(), s=Logic(options=(("payload", "no"),))), "source 's': "),
         (one(Logic(), s=Logic(options=(("format", "nosuch"),))), "source 's': "),
     ],
 )
@@ -105,5 +105,5 @@ def test_python_code_is_refused_in_real_time_mode(spark: SparkSession) -> None:
 
 
 def test_a_function_with_an_unknown_parameter(spark: SparkSession) -> None:
-    with pytest.raises(SlotwiseError, match=r"operator 'a': .* asks for 'user'"):
+    with pytest.raises(SlotwiseError, match=r"operator 'a': .* has a parameter 'user'"):
         compiled(spark, one(Logic()), a=lambda user: user)

@@ -14,7 +14,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 
 from slotwise.model import Grouping, Logic
-from slotwise.spark import meters
+from slotwise.spark.metering import meters
 from tests.spark.conftest import MODEL, wait_until
 from tests.spark.plans import plan, topology
 from tests.spark.running import running, written
@@ -106,7 +106,7 @@ def test_a_direct_thread_that_does_not_exist_ends_the_query(
     )
     with running(spark, plan(of, {"a": 2}, on=MODEL), tmp_path) as run:
         wait_until(lambda: not run.query.isActive)
-        assert "sends to a thread of a that it does not have: 7" in run.failure
+        assert "no such thread of a: 7; it has 2" in run.failure
 
 
 @pytest.mark.parametrize("policy", ["fail", "skip"])

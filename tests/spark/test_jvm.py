@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from slotwise.spark import java
+from slotwise.spark.cluster import java
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "jvm" / "test"

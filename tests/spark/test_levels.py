@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 
 from slotwise.model import Grouping, Logic, SlotwiseError, Topology
-from slotwise.spark.functions import functions_of
-from slotwise.spark.levels import layout
-from slotwise.spark.outline import outline
-from slotwise.spark.refusals import mode_of
-from slotwise.spark.routing import Routes, hash_of_int
+from slotwise.spark.query.functions import functions_of
+from slotwise.spark.query.levels import layout
+from slotwise.spark.query.outline import outline
+from slotwise.spark.query.refusals import mode_of
+from slotwise.spark.query.routing import Routes, hash_of_int
+from slotwise.testing.strategies import topologies
 from tests import builders
 from tests.spark.plans import plan, topology
-from tests.strategies import topologies
 
 COUNT = Logic(aggregate=(("by", "value"), ("n", "count(*)")))
 BY_VALUE = Grouping("fields", ("value",))
@@ -113,18 +113,18 @@ def test_refusals_name_the_operator() -> None:
         "s>c", "c>d", logic={"c": COUNT, "d": COUNT}, groupings={"s>c": BY_VALUE, "c>d": BY_VALUE}
     )
     refused(two, match="'c' and 'd' are both aggregates")
-    refused(topology("s>c", logic={"c": COUNT}), match="write grouping: {fields: value}")
+    refused(topology("s>c", logic={"c": COUNT}), match="set grouping: {fields: value}")
     refused(
         topology("s>c", logic={"c": Logic(aggregate=(("n", "count(*)"),))}), match="'c' has no 'by'"
     )
     refused(topology("s>a", logic={"a": Logic(flat=True)}), match="'a' is flat")
     refused(topology("s>a", "a>a:0.5!", "a>k"), match="leads back to 'a'")
-    refused(topology("s>a", logic={"a": Logic(python="nowhere:f")}), match="'nowhere:f' is not")
-    refused(topology("s>a", logic={"a": Logic(python="f")}), match="write module:function")
+    refused(topology("s>a", logic={"a": Logic(python="nowhere:f")}), match="cannot import 'nowhere")
+    refused(topology("s>a", logic={"a": Logic(python="f")}), match="expected module:function")
     refused(topology("s>a"), match="no such operator", b=len)
     refused(
         topology("s>a", logic={"a": Logic(options=(("rate", "1"),))}),
-        match="'a' has options, which only a source takes",
+        match="'a' has options: only a source takes options",
     )
 
 
@@ -142,4 +142,4 @@ def test_python_on_batches_takes_micro_batches() -> None:
 
 def test_micro_batches_cannot_pass_an_aggregate() -> None:
     of = topology("s>c", "s>z", logic={"c": COUNT}, groupings={"s>c": BY_VALUE})
-    refused(of, "micro-batch", "cannot pass the tuples for 'z' beside the aggregate 'c'")
+    refused(of, "micro-batch", "cannot pass tuples for 'z' through the level of aggregate 'c'")

@@ -15,8 +15,8 @@ pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 
 from slotwise.model import Logic, SlotwiseError
-from slotwise.spark.functions import functions_of
-from slotwise.spark.micro_batch import TOOK, TOOK_TYPE, batched, output_type
+from slotwise.spark.query.functions import functions_of
+from slotwise.spark.query.micro_batch import TOOK, TOOK_TYPE, batched, output_type
 from tests.spark.conftest import MODEL, wait_until
 from tests.spark.plans import plan, topology
 from tests.spark.running import running, written
@@ -54,7 +54,7 @@ def bound(call: object) -> object:
 
 def test_the_fields_are_those_of_an_empty_answer() -> None:
     assert output_type(bound(shout), INPUT).simpleString() == "struct<value:string>"  # type: ignore[arg-type]
-    with pytest.raises(SlotwiseError, match=re.escape("wrong gives a NoneType, no RecordBatch")):
+    with pytest.raises(SlotwiseError, match=re.escape("wrong returned NoneType, not RecordBatch")):
         output_type(bound(wrong), INPUT)  # type: ignore[arg-type]
 
 
@@ -104,11 +104,11 @@ def test_python_code_is_metered_where_it_runs(spark: SparkSession, tmp_path: Pat
 
         def all_told() -> bool:
             run.tick()
-            seen = {t.level: t for t in run.watch.snapshots[-1].threads if t.query == run.query.id}
+            seen = {t.level: t for t in run.watch.history.last.threads}
             return len(seen) == 3 and (seen[1].arrivals, seen[2].arrivals) == (400, 200)
 
         wait_until(all_told, query=run.query)
-        seen = {t.level: t for t in run.watch.snapshots[-1].threads if t.query == run.query.id}
+        seen = {t.level: t for t in run.watch.history.last.threads}
         load = run.observation().operators[1]  # type: ignore[union-attr]
     assert (seen[1].arrivals, seen[1].emitted) == (400, 200)
     assert seen[1].busy_seconds >= 400 * 0.002

@@ -9,7 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from slotwise.model import SlotwiseError
-from slotwise.spark import cluster, meters, placing
+from slotwise.spark import cluster
+from slotwise.spark.cluster import pinning
+from slotwise.spark.metering import meters
 from tests.spark.conftest import THREADS_PER_SLOT, wait_until
 from tests.spark.queries import MICRO_BATCH, REAL_TIME, running, three_levels
 
@@ -32,12 +34,12 @@ def test_real_time_threads_are_where_they_should_be_and_move_at_the_next_batch(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     first, second = random_levels(1), [[2], [2, 2, 2, 2], [2, 2]]
-    placing.place(spark, "moved", first)
+    pinning.place(spark, "moved", first)
     with running(three_levels(spark, rate=500), "moved", tmp_path, REAL_TIME) as moved:
         wait_until(lambda: _seen(spark, "moved") == as_seen(first), query=moved.query)
-        placing.place(spark, "moved", second)
+        pinning.place(spark, "moved", second)
         wait_until(lambda: _seen(spark, moved.query.id) == as_seen(second), query=moved.query)
-        seen = placing.where(spark, "moved")
+        seen = pinning.where(spark, "moved")
         wait_until(lambda: moved.ids, query=moved.query)
     assert [task.slot for task in seen.tasks] == [task.planned for task in seen.tasks]
     assert seen.tasks[0].batch > 0
@@ -49,40 +51,40 @@ def test_micro_batches_are_placed_too_and_an_unplaced_query_is_left_alone(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     levels = random_levels(2)
-    placing.place(spark, "batched", levels)
+    pinning.place(spark, "batched", levels)
     with running(three_levels(spark, rate=500), "batched", tmp_path, MICRO_BATCH) as batched:
         wait_until(lambda: _seen(spark, "batched") == as_seen(levels), query=batched.query)
-        placing.unplace(spark, "batched")
+        pinning.unplace(spark, "batched")
         wait_until(lambda: _planned(spark, "batched") == {-1}, query=batched.query)
 
 
 def test_a_placement_that_does_not_fit_is_told_and_the_query_runs(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    placing.place(spark, "misfit", [[0], [1, 1], [2]])
+    pinning.place(spark, "misfit", [[0], [1, 1], [2]])
     with running(three_levels(spark, rate=500), "misfit", tmp_path, MICRO_BATCH) as misfit:
-        told = wait_until(lambda: placing.where(spark, "misfit").fall_backs, query=misfit.query)
-        assert "left to Spark" in told[0].reason
+        told = wait_until(lambda: pinning.where(spark, "misfit").fall_backs, query=misfit.query)
+        assert "Spark places the query" in told[0].reason
         wait_until(lambda: misfit.ids, query=misfit.query)
 
 
 def _seen(spark: SparkSession, query: str) -> tuple[tuple[int, ...], ...]:
-    return placing.where(spark, query).levels
+    return pinning.where(spark, query).levels
 
 
 def _planned(spark: SparkSession, query: str) -> set[int]:
-    return {task.planned for task in placing.where(spark, query).tasks}
+    return {task.planned for task in pinning.where(spark, query).tasks}
 
 
 def test_slots_that_do_not_exist_and_too_many_threads_are_refused(spark: SparkSession) -> None:
     with pytest.raises(SlotwiseError, match="slot 3 does not exist: the cluster has slots 0 to 2"):
-        placing.place(spark, "wrong", [[0, 3]])
+        pinning.place(spark, "wrong", [[0, 3]])
     with pytest.raises(SlotwiseError, match=f"would hold {THREADS_PER_SLOT + 1} threads"):
-        placing.place(spark, "wrong", [[1] * (THREADS_PER_SLOT + 1)])
+        pinning.place(spark, "wrong", [[1] * (THREADS_PER_SLOT + 1)])
 
 
 def test_a_query_never_seen_is_nowhere(spark: SparkSession) -> None:
-    assert placing.where(spark, "never") == placing.Whereabouts((), ())
+    assert pinning.where(spark, "never") == pinning.Whereabouts((), ())
 
 
 def test_a_killed_executor_is_replaced_and_its_slot_taken_over(
@@ -91,7 +93,7 @@ def test_a_killed_executor_is_replaced_and_its_slot_taken_over(
     """Micro-batches retry the tasks of the dead; none waits for it, no id is lost."""
     before = wait_until(lambda: all(cluster.slots(spark)) and cluster.slots(spark))
     pids = {m.executor: m.pid for m in wait_until(lambda: all_executors(spark))}
-    placing.place(spark, "bereft", [[1], [1] * 4, [1] * 2])
+    pinning.place(spark, "bereft", [[1], [1] * 4, [1] * 2])
     frame = three_levels(spark, rate=1000, records=5000)
     with running(frame, "bereft", tmp_path, MICRO_BATCH) as bereft:
         wait_until(lambda: bereft.ids, query=bereft.query)

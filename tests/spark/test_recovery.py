@@ -22,8 +22,9 @@ from pyspark.sql import SparkSession
 
 from slotwise.cli import INTERRUPTED
 from slotwise.model import Grouping, Logic, SlotwiseError
-from slotwise.spark import meters
+from slotwise.spark.metering import meters
 from slotwise.spark.supervise import recover, supervise
+from slotwise.spark.waiting import await_batch, await_tuples
 from tests.spark.conftest import MODEL, wait_until
 from tests.spark.counting import KEYS, RATE, SPEC, command, folders, ids, told, worker, writing
 from tests.spark.plans import plan, topology
@@ -63,18 +64,18 @@ def check(folder: Path) -> None:
 def test_a_killed_executor(spark: SparkSession, tmp_path: Path) -> None:
     made = plan(counted(), {"c": 3}, on=MODEL, rate=300)
     with running(spark, made, tmp_path) as run:
-        run.await_batch()
-        run.await_tuples()
+        await_batch(run)
+        await_tuples(run)
         victim = next(e for e in meters.snapshot(spark).executors if e.slot == 1)
         os.kill(victim.pid, signal.SIGKILL)
 
         def all_there() -> bool:
             if not run.query.isActive:
-                recover(run, failures=1, tries=3)
+                recover(run)
             return ids(tmp_path) == set(range(RECORDS))
 
         wait_until(all_there, seconds=120)
-        run.await_batch()
+        await_batch(run)
     check(tmp_path)
     assert "was lost" in run.events[0]
 

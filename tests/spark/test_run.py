@@ -19,18 +19,20 @@ from pyspark.sql import SparkSession
 from slotwise.model import (
     Grouping,
     Logic,
+    Observation,
     Placement,
     Plan,
     ServiceRate,
     SlotwiseError,
     Topology,
-    Traffic,
 )
+from slotwise.placers.base import PlacementProblem
 from slotwise.placers.round_robin import RoundRobin
 from slotwise.placers.sam import Sam
-from slotwise.spark import meters
 from slotwise.spark.cluster import SparkCluster
-from slotwise.spark.launch import Run
+from slotwise.spark.metering import meters
+from slotwise.spark.run import Run
+from slotwise.spark.waiting import await_batch, await_tuples
 from tests.spark.conftest import MODEL, wait_until
 from tests.spark.plans import plan, topology
 from tests.spark.running import running, written, written_files
@@ -79,9 +81,8 @@ def placed(of: Plan, placer: str) -> Plan:
         slots = np.random.default_rng(7).integers(0, MODEL.slots, of.allocation.total_threads)
         made = Placement("random", of.placement.threads, slots)
     else:
-        traffic = Traffic(np.ones(len(of.pipeline.topology.streams)))
         algorithm = RoundRobin() if placer == "round-robin" else Sam()
-        answer = algorithm.place(of.pipeline.topology, of.allocation, MODEL, traffic)
+        answer = algorithm.place(PlacementProblem(of.pipeline.topology, of.allocation, MODEL))
         assert isinstance(answer, Placement)
         made = answer
     return replace(of, placement=made)
@@ -140,14 +141,17 @@ def test_twenty_new_placements_one_after_the_other(
     made = plan(SHAPES["diamond"], {"j": 2}, on=MODEL, rate=500)
     slots = made.placement.slots
     with running(spark, made, tmp_path, batch_seconds=1.0) as run:
-        run.await_tuples()
+        await_tuples(run)
         for number in range(1, 21):
             moved = replace(made.placement, slots=(slots + number) % MODEL.slots)
-            before = run.batch
+            before_s, batch = run.now_s(), run.batch
             change = run.apply(replace(made, placement=moved))
             assert run.whereabouts().levels == run.outline.layout.slots(moved)
-            assert not change.restarted
-            assert change.batch <= before + 2
+            assert change.how == "next batch"
+            assert before_s < change.at_s < run.now_s()
+            first = re.match(r"new placement from batch (\d+) on", run.events[-1])
+            assert first is not None
+            assert int(first[1]) <= batch + 2
             if number == 5:
                 warm = held(spark, embedded.folder)
         # Less than one more for each change since. Spark keeps what a batch has broadcast until
@@ -156,7 +160,7 @@ def test_twenty_new_placements_one_after_the_other(
         wait_until(
             lambda: all(n < warm[what] + 15 for what, n in held(spark, embedded.folder).items())
         )
-        run.await_batch()
+        await_batch(run)
     ids = Counter(row["id"] for row in written(tmp_path))
     # Repeated ids would be replays, missing ones losses.
     assert set(ids) == set(range(max(ids) + 1))
@@ -168,15 +172,44 @@ def test_another_parallelism_goes_on_from_the_checkpoint(
 ) -> None:
     few, many = (plan(SHAPES["linear"], {"a": n}, on=MODEL, rate=500) for n in (1, 4))
     with running(spark, few, tmp_path) as run:
-        run.await_tuples()
+        await_tuples(run)
         change = run.apply(many)
-        assert change.restarted
-        assert change.pause_seconds > 0
-        run.await_batch()
+        assert change.how == "restart"
+        assert 0 < change.pause_s < change.at_s < run.now_s()
+        await_batch(run)
         assert len(run.whereabouts().levels[1]) == 4
     ids = Counter(row["id"] for row in written(tmp_path))
     assert set(ids) == set(range(max(ids) + 1))
     assert set(ids.values()) == {1}
+
+
+def test_after_a_restart_only_the_new_threads_count(spark: SparkSession, tmp_path: Path) -> None:
+    """Partition 1 of level 1 was b's, and is the second thread of a. The source ends meanwhile."""
+    records = 10_000
+    of = with_records(topology("s>a", "s>b", "a>k", "b>k"), records)
+    few, many = (plan(of, {"a": n}, on=MODEL, rate=500) for n in (1, 3))
+    with running(spark, few, tmp_path) as run:
+        await_tuples(run, 1000)
+        run.advance(2)
+        change = run.apply(many)
+        run.advance(3)
+        seen = run.observe(last_s=60)
+        assert seen.start_s is not None
+        assert seen.start_s > change.at_s - 2
+        assert [load.operator for load in seen.threads] == ["s", "a", "a", "a", "b", "k"]
+        assert seen.thread_traffic is not None
+        assert set(seen.thread_traffic.senders.tolist()) == {0, 1, 2, 3, 4}
+        finished(run, tmp_path, 2 * records)
+        run.advance(5)
+        done = run.observe(last_s=3)
+        counts = [t.arrivals for t in meters.snapshot(spark).threads if t.query == run.query.id]
+    # It is not held up: it has emitted all its records, some of them before the restart.
+    assert (done.backlog, done.stable) == (0, None)
+    assert done.operators[0].arrival_rate == 0
+    taken = counts[0]
+    assert 0 < taken < records
+    assert [sum(counts[1:4]), counts[4], counts[5]] == [taken, taken, 2 * taken]
+    assert counts[1:4] == pytest.approx([taken / 3] * 3, rel=0.02)
 
 
 def test_an_aggregate_keeps_its_threads_and_others_may_change(
@@ -194,12 +227,12 @@ def test_an_aggregate_keeps_its_threads_and_others_may_change(
     made, more = (plan(of, {"c": 2, "k": n}, on=MODEL, rate=300) for n in (1, 3))
     other = plan(of, {"c": 3}, on=MODEL, rate=300)
     with running(spark, made, tmp_path) as run:
-        run.await_batch()
-        run.await_tuples()
+        await_batch(run)
+        await_tuples(run)
         with pytest.raises(SlotwiseError, match="'c' is divided by 2 threads, and Spark cannot"):
             run.apply(other)
-        assert run.apply(more).restarted
-        run.await_batch()
+        assert run.apply(more).how == "restart"
+        await_batch(run)
         assert [len(level) for level in run.whereabouts().levels] == [1, 2, 3]
     largest: Counter[str] = Counter()
     for row in written(tmp_path):
@@ -235,6 +268,11 @@ def test_keyed_counts_beside_a_passing_stream(
     assert sorted(row["id"] for row in rows if row["_sink"] == "z") == list(range(700))
 
 
+def taken_in(seen: Observation) -> float:
+    """Tuples/s of the source, which is the first operator."""
+    return seen.operators[0].arrival_rate
+
+
 def test_every_batch_is_observed(spark: SparkSession, tmp_path: Path) -> None:
     made = plan(with_records(SHAPES["linear"], 2000), 2, on=MODEL, rate=500)
     with running(spark, made, tmp_path, batch_seconds=2.0) as run:
@@ -243,7 +281,7 @@ def test_every_batch_is_observed(spark: SparkSession, tmp_path: Path) -> None:
             """Tuples that the batches observed so far have taken in."""
             run.tick()
             seconds = {p.batchId: p.batchDuration / 1000 for p in run.query.recentProgress}
-            return round(sum(seen.rate * seconds[b] for b, seen in run.watch.batches.items()))
+            return round(sum(taken_in(seen) * seconds[b] for b, seen in run.watch.batches.items()))
 
         wait_until(lambda: arrived() >= 2000, query=run.query)
         assert arrived() == 2000
@@ -260,19 +298,19 @@ def test_every_batch_is_observed(spark: SparkSession, tmp_path: Path) -> None:
     waits = [load.waiting_ms for load in first.operators]
     assert all(wait >= 0 for wait in waits)
     # Every tuple passes every operator once: its waits and services are its way to the sink.
-    assert first.sink_latency_ms == pytest.approx(first.latency_ms, rel=0.1)
+    assert first.latency_ms == pytest.approx(first.sojourn_ms, rel=0.1)
 
 
 def test_an_overloaded_operator_shows(spark: SparkSession, tmp_path: Path) -> None:
     of = topology("s>a", "a>k", logic={"a": Logic(expr="IF(wait_us(4000) > 0, value, NULL)")})
     made = plan(of, on=MODEL, rate=1000)
     with running(spark, made, tmp_path, batch_seconds=20.0) as run:
-        run.await_tuples()
+        await_tuples(run)
         run.watch.forget()
 
         def enough() -> bool:
             run.tick()
-            return len(run.watch.snapshots) >= 12
+            return len(run.watch.history) >= 12
 
         wait_until(enough, query=run.query)
         seen = run.observation()

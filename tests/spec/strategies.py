@@ -10,22 +10,17 @@ from hypothesis import strategies as st
 from slotwise.model import (
     Cluster,
     CommunicationSchedule,
+    Observation,
     OperatorLoad,
     Placement,
     Plan,
     Prediction,
     SlotLoad,
+    StreamLoad,
     Topology,
 )
-from tests.strategies import (
-    allocations,
-    clusters,
-    fractions,
-    names,
-    not_negative,
-    pipelines,
-    positive,
-)
+from slotwise.testing.strategies import allocations, clusters, fractions
+from tests.strategies import names, not_negative, pipelines, positive
 
 figures = not_negative | st.just(math.inf)
 """What a prediction may say: an overloaded operator waits forever."""
@@ -39,23 +34,85 @@ def predictions(draw: st.DrawFn, of: Topology, on: Cluster) -> Prediction:
         **{
             name: draw(figures)
             for name in (
-                "input_rate",
-                "rate",
-                "latency_ms",
+                "offered_rate",
+                "throughput",
+                "capacity",
+                "busiest",
+                "proportional_capacity",
+                "shuffle_capacity",
+                "sojourn_ms",
+                "shared_queue_sojourn_ms",
                 "network_ms",
+                "cost_per_hour",
                 "inter_slot_traffic",
                 "inter_node_traffic",
-                "proportional_rate",
-                "shuffle_rate",
-                "thread_queues_ms",
+            )
+        },
+        **{
+            name: draw(figures) if of.ends else None
+            for name in (
+                "latency_ms",
+                "latency_p50_ms",
+                "latency_p95_ms",
+                "latency_p99_ms",
+                "shared_queue_latency_ms",
             )
         },
         operators=tuple(
-            OperatorLoad(o.name, *(draw(figures) for _ in range(5))) for o in of.operators
+            OperatorLoad(o.name, *(draw(figures) for _ in range(10))) for o in of.operators
         ),
+        streams=tuple(
+            StreamLoad(stream.source, stream.target, draw(figures), draw(figures))
+            for stream in of.streams
+        ),
+        stable=draw(st.booleans()),
         slots=tuple(SlotLoad(name, draw(figures), draw(figures)) for name in loads),
         nodes=tuple(SlotLoad(node.name, draw(figures), draw(figures)) for node in on.nodes),
         bottleneck=draw(names),
+    )
+
+
+@st.composite
+def simulations(draw: st.DrawFn) -> Observation:
+    """In short, as a plan has it."""
+    return Observation(
+        origin="simulated",
+        seed=draw(st.integers(0, 2**31)),
+        **{
+            name: draw(not_negative)
+            for name in (
+                "start_s",
+                "end_s",
+                "offered_rate",
+                "busiest",
+                "cost_per_hour",
+                "inter_slot_traffic",
+                "inter_node_traffic",
+            )
+        },
+        **{
+            name: draw(st.none() | not_negative)
+            for name in (
+                "throughput",
+                "capacity",
+                "backlog",
+                "latency_ms",
+                "latency_p50_ms",
+                "latency_p95_ms",
+                "latency_p99_ms",
+                "latency_slope",
+                "sojourn_ms",
+                "sojourn_margin_ms",
+                "network_ms",
+            )
+        },
+        stable=draw(st.booleans()),
+        bottleneck=draw(names),
+        operators=(),
+        streams=(),
+        slots=(),
+        nodes=(),
+        remarks=tuple(draw(st.lists(names, max_size=2))),
     )
 
 
@@ -91,5 +148,6 @@ def written_plans(draw: st.DrawFn) -> Plan:
             for entry in allocation
         },
         predicted=draw(st.none() | predictions(pipeline.topology, cluster)),
+        simulated=draw(st.none() | simulations()),
         reasons=draw(sentences),
     )

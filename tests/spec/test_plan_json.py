@@ -27,19 +27,29 @@ def plan() -> Plan:
     total = allocation.total_threads
     prediction = Prediction(
         origin="predicted",
-        input_rate=100.0,
-        rate=80.0,
+        offered_rate=100.0,
+        throughput=80.0,
+        capacity=80.0,
+        proportional_capacity=90.0,
+        shuffle_capacity=80.0,
+        stable=False,
+        busiest=1.25,
+        bottleneck="ack",
         latency_ms=math.inf,
+        latency_p50_ms=math.inf,
+        latency_p95_ms=math.inf,
+        latency_p99_ms=math.inf,
+        sojourn_ms=math.inf,
+        shared_queue_latency_ms=11.0,
+        shared_queue_sojourn_ms=12.0,
         network_ms=1.5,
         operators=(),
+        streams=(),
         slots=(),
         nodes=(),
+        cost_per_hour=0.0,
         inter_slot_traffic=9.0,
         inter_node_traffic=5.0,
-        proportional_rate=90.0,
-        shuffle_rate=80.0,
-        thread_queues_ms=12.0,
-        bottleneck="ack",
     )
     return Plan(
         chain,
@@ -117,19 +127,19 @@ def changed(plan: Plan, *path: Any, to: Any) -> str:
 @pytest.mark.parametrize(
     ("path", "to", "expected"),
     [
-        (("rate",), "fast", 'rate is "fast": write a number, without quotes'),
+        (("rate",), "fast", 'rate is "fast": expected a number, without quotes'),
         (("rate",), None, "the plan has no 'rate': add it"),
-        (("colour",), "red", "unknown key 'colour': known keys are slotwise, rate"),
+        (("colour",), "red", "unknown key 'colour': expected one of slotwise, rate"),
         (("threads", "ack"), 3, "'threads' contradicts the rest: plan again"),
         (("allocator",), "x" * 9, None),
         (("cost_per_hour",), 3.0, "'cost_per_hour' contradicts the rest"),
         (("provisioner",), "cheapest", "'provisioner' contradicts the rest"),
-        (("placement",), [], "12 threads are allocated, 0 placed"),
+        (("placement",), [], "12 threads allocated, 0 placed"),
         (("placement", 0, "slot"), 99, "a thread is in node-a-1/99, but there is no such slot"),
         (("placement", 0, "node"), "moon", "a thread is in moon/0, but there is no such slot"),
         (("placement", 0, "thread"), 1, "'placement' contradicts the rest"),
         (("placement", 0, "operator"), "ack", "'placement' contradicts the rest"),
-        (("nodes", 1, "name"), "node-a-1", "two nodes are called 'node-a-1'"),
+        (("nodes", 1, "name"), "node-a-1", "duplicate node name 'node-a-1'"),
         (("nodes", 0, "slots"), 1_000_000, "its nodes have more than 1,000,000 slots"),
         (
             ("schedule",),
@@ -141,8 +151,8 @@ def changed(plan: Plan, *path: Any, to: Any) -> str:
             {"senders": [[2**70]], "stall_steps": 0, "stages": 1},
             "senders.0.0 is 11805916",
         ),
-        (("allocation", "operators", 0, "bundles", 0, "count"), 10**15, "threads are allocated"),
-        (("pipeline", "goals", "rate"), -1, "pipeline.goals.rate is -1: write a number above 0"),
+        (("allocation", "operators", 0, "bundles", 0, "count"), 10**15, "threads allocated"),
+        (("pipeline", "goals", "rate"), -1, "pipeline.goals.rate is -1: expected a number > 0"),
         (("pipeline", "profiles", "ack"), None, "operator 'ack' has no profile"),
     ],
 )
@@ -190,4 +200,8 @@ def test_the_algorithms_named_are_those_that_were_used() -> None:
         "cheapest",
         "sam",
     ]
-    assert document["pipeline"]["scheduler"] == {"allocator": "lsa", "provisioner": "cheapest"}
+    assert document["pipeline"]["scheduler"] == {
+        "allocator": "lsa",
+        "provisioner": "cheapest",
+        "placer": "sam",
+    }

@@ -5,12 +5,11 @@ import pytest
 import slotwise
 from slotwise.model import ServiceRate
 from slotwise.studies.divisions import Application, fewest_machines, with_bursts
-from slotwise.workloads.drs import VIDEO_RATE, video_logo_detection
 
 
-def application(nodes: int = 5) -> Application:
+def application() -> Application:
     operators = ("extractor", "matcher", "aggregator")
-    return Application("VLD", video_logo_detection(nodes), VIDEO_RATE, operators, ((8, 12, 2),))
+    return Application("VLD", slotwise.load("vld"), operators, ((8, 12, 2),))
 
 
 def test_the_model_recommends_what_the_paper_did() -> None:
@@ -34,7 +33,7 @@ def test_the_fewest_machines_that_keep_a_bound(bound_ms: float, processors: int)
 def test_bursts_are_as_large_as_what_one_tuple_causes_at_once() -> None:
     loop = slotwise.load("loop")
     operators = ("generator", "detector", "reporter")
-    plan = with_bursts(Application("FPD", loop, 320.0, operators, ()).plan((6, 13, 3)))
+    plan = with_bursts(Application("FPD", loop, operators, ()).plan((6, 13, 3)))
     detector = plan.pipeline.profiles["detector"]
     generator = plan.pipeline.profiles["generator"]
     assert isinstance(detector, ServiceRate)

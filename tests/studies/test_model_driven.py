@@ -1,6 +1,11 @@
 from __future__ import annotations
 
-from slotwise.studies.model_driven import ACCURACY, BOUGHT, FIXED, STEP, WEIGHTS
+import itertools
+
+from slotwise.studies.latencies import LATENCY
+from slotwise.studies.model_driven import ACCURACY, APPLICATIONS, BOUGHT, FIXED, STEP, WEIGHTS
+from slotwise.studies.node_use import ACCURACY as NODE_ACCURACY
+from slotwise.studies.node_use import PAPERS, SHUFFLE, USE
 from tests.studies.quick import quick
 
 
@@ -40,3 +45,47 @@ def test_weights_gain_where_shuffle_hurts_and_cost_no_more_than_a_step_elsewhere
     assert weighted > 1.2 * shuffled  # type: ignore[operator]
     for shuffled, weighted in rates.values():
         assert weighted >= shuffled - STEP  # type: ignore[operator]
+
+
+def test_the_application_dags_take_the_slots_that_the_text_names() -> None:
+    """At most 65 by LSA with R-Storm; over twice those of MBA with SAM, but for Finance."""
+    rows = quick("model-driven").table(APPLICATIONS).rows
+    slots = {(row[0], row[2], row[1]): row[3] + row[4] for row in rows}  # type: ignore[operator]
+    assert len(slots) == 12
+    assert max(slots.values()) == slots["grid", 100, "lsa+r-storm"] == 66
+    for dag, rate in itertools.product(("traffic", "grid"), (50, 100)):
+        assert slots[dag, rate, "lsa+r-storm"] > 2 * slots[dag, rate, "mba+sam"]
+    for rate, saved in ((50, 2), (100, 4)):
+        assert slots["finance", rate, "lsa+r-storm"] - slots["finance", rate, "mba+sam"] == saved
+
+
+def test_cpu_is_predicted_better_than_memory_and_best_with_the_routing_of_shuffle() -> None:
+    rows = quick("model-driven").table(NODE_ACCURACY).rows
+    r2 = {row[1:3]: row[3] for row in rows if row[0] == "all DAGs"}
+    assert r2["memory", PAPERS] < r2["CPU", PAPERS] < r2["CPU", SHUFFLE]  # type: ignore[operator]
+    assert r2["memory", SHUFFLE] > 0.95  # type: ignore[operator]
+
+
+def test_every_machine_of_every_pair_is_a_point() -> None:
+    charts = {chart.name: chart for chart in quick("model-driven").charts}
+    for name in ("node-cpu", "node-memory"):
+        assert [len(line.x) for line in charts[name].lines] == [2 * 5] * 5  # two DAGs, five VMs
+
+
+def test_no_machine_uses_more_than_it_has() -> None:
+    table = quick("model-driven").table(USE)
+    for resource in ("CPU", "memory"):
+        low, mean, high = (
+            table.column(f"{resource} %, {which}") for which in ("lowest", "mean", "highest")
+        )
+        for each in zip(low, mean, high, strict=True):
+            assert 0 <= each[0] <= each[1] <= each[2] <= 100  # type: ignore[operator]
+
+
+def test_the_longer_critical_path_has_the_longer_latency() -> None:
+    rows = quick("model-driven").table(LATENCY).rows
+    median = {(row[0], row[1]): row[3] for row in rows}
+    below = {(row[0], row[1]): row[6] for row in rows}
+    for pair in dict.fromkeys(pair for _, pair in median):
+        assert median["diamond", pair] < median["linear", pair]  # type: ignore[operator]
+        assert below["linear", pair] < median["linear", pair]  # type: ignore[operator]

@@ -75,7 +75,7 @@ def test_markdown_has_the_table_paper_and_ours() -> None:
     [(0.0, "0"), (12345.678, "12,346"), (0.012345, "0.01235"), (-2.5, "-2.5"), (True, "1")],
 )
 def test_numbers_for_people(value: float, text: str) -> None:
-    assert publish.told(value) == text
+    assert publish.shown(value) == text
 
 
 def test_without_matplotlib_one_sentence_says_what_to_install(

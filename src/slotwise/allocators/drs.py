@@ -17,77 +17,111 @@ from numba import njit
 from numpy.typing import NDArray
 
 from slotwise import queueing
-from slotwise.allocators._base import MOST_THREADS, Demand, fixed_entry, settle, too_many
+from slotwise.allocators.base import (
+    Demand,
+    demands,
+    fixed_entry,
+    settle,
+    too_many,
+    too_many_in_all,
+)
 from slotwise.model import (
     Allocation,
     Bundle,
+    Goals,
     OperatorAllocation,
     Profiles,
     Refusal,
     ServiceRate,
     Topology,
+    counted,
 )
+from slotwise.model.limits import MOST
 from slotwise.rates import ArrivalRates
 
 
 @dataclass(frozen=True)
 class Drs:
     """With `processors`, Program 4: least mean latency with that many. With `latency_ms`, Program
-    6: fewest processors with mean latency at or below it. Fixed loads take no processor and no
-    time. Time O(K log N) for K processors and N operators; Erlang is carried from k to k+1.
+    6: fewest processors with mean latency at or below it. With neither option, Program 6 for
+    `goals.sojourn_ms`, or else for `goals.latency_ms`. Fixed loads take no processor and no time.
+    Time O(K log N) for K processors, at most MOST, and N operators; Erlang is carried from k to
+    k+1.
     """
 
     name: ClassVar[str] = "drs"
     processors: int | None = None
     latency_ms: float | None = None
 
-    def allocate(self, topology: Topology, profiles: Profiles, rate: float) -> Allocation | Refusal:
-        if self.processors is None and self.latency_ms is None:
+    def __post_init__(self) -> None:
+        if self.processors is not None and self.latency_ms is not None:
+            raise ValueError("expected only one of the options processors and latency_ms")
+        if self.processors is not None and not 1 <= self.processors <= MOST:
+            raise ValueError(
+                f"processors: invalid value '{self.processors}': "
+                f"expected an integer from 1 to {MOST:,}"
+            )
+        if self.latency_ms is not None and not 0 < self.latency_ms < math.inf:
+            raise ValueError(
+                f"latency_ms: invalid value '{self.latency_ms}': expected a number > 0"
+            )
+
+    def allocate(
+        self, topology: Topology, profiles: Profiles, rate: float, goals: Goals
+    ) -> Allocation | Refusal:
+        bounds = (self.latency_ms, goals.sojourn_ms, goals.latency_ms)
+        latency_ms = next((ms for ms in bounds if ms is not None), None)
+        if self.processors is None and latency_ms is None:
             return Refusal(
                 self.name,
-                "needs a latency bound (goals.latency_ms or the option latency_ms) or a number "
-                "of processors (the option processors)",
+                "needs a latency bound (goals.sojourn_ms, goals.latency_ms or the option "
+                "latency_ms) or a number of processors (the option processors)",
                 resource="latency",
                 final=True,
             )
 
         def size(rates: ArrivalRates) -> tuple[OperatorAllocation, ...] | Refusal:
-            return self._size(topology, profiles, rates)
+            return self._size(topology, profiles, rates, latency_ms)
 
         return settle(self.name, topology, profiles, rate, size)
 
     def _size(
-        self, topology: Topology, profiles: Profiles, rates: ArrivalRates
+        self,
+        topology: Topology,
+        profiles: Profiles,
+        rates: ArrivalRates,
+        latency_ms: float | None,
     ) -> tuple[OperatorAllocation, ...] | Refusal:
-        names = [operator.name for operator in topology.operators]
-        queues = [i for i, name in enumerate(names) if not profiles.fixed(name)]
-        services = [profiles.service(names[i]) for i in queues]
-        arriving = rates.operators[queues]
-        for i, service, wanted in zip(queues, services, arriving, strict=True):
-            if refusal := too_many(self.name, names[i], wanted / service.rate, service.rate):
+        found = demands(topology, rates)
+        queues = [demand for demand in found if not profiles.fixed(demand.operator)]
+        services = [profiles.service(demand.operator, demand.sent_per_tuple) for demand in queues]
+        for demand, service in zip(queues, services, strict=True):
+            wanted = demand.arriving / service.rate
+            if refusal := too_many(self.name, demand.operator, wanted, service.rate):
                 return refusal
         shared = share_out(
-            arriving,
+            np.array([demand.arriving for demand in queues]),
             np.array([service.rate for service in services]),
             np.array([(s.arrival_scv + s.service_scv) / 2 for s in services]),
             rates.external,
             self.processors,
-            self.latency_ms,
+            latency_ms,
         )
         if isinstance(shared, Refusal):
             return shared
-        threads, latency_ms = shared
-        entries = []
-        position_of = {i: n for n, i in enumerate(queues)}
-        for i, name in enumerate(names):
-            demand = Demand(name, float(rates.operators[i]), 0.0)
-            if (fixed := profiles.fixed(name)) is not None:
-                entries.append(fixed_entry(demand, fixed))
-                continue
-            n = position_of[i]
-            derived = profiles.derived(name, ServiceRate)
-            entries.append(_entry(demand, int(threads[n]), services[n], latency_ms, derived))
-        return tuple(entries)
+        threads, mean_ms = shared
+        entries = {
+            demand.operator: _entry(
+                demand, count, service, mean_ms, profiles.derived(demand.operator, ServiceRate)
+            )
+            for demand, count, service in zip(queues, threads.tolist(), services, strict=True)
+        }
+        for demand in found:
+            if (fixed := profiles.fixed(demand.operator)) is not None:
+                entries[demand.operator] = fixed_entry(demand, fixed)
+        in_order = tuple(entries[demand.operator] for demand in found)
+        threads_in_all = sum(entry.threads for entry in in_order)
+        return too_many_in_all(self.name, threads_in_all) or in_order
 
 
 def share_out(
@@ -103,11 +137,13 @@ def share_out(
     `processors` given: Program 4 (then `latency_ms` is not used); else Program 6.
     """
     least = int(sum(_least_servers(offered) for offered in arrival_rates / service_rates))
+    if refusal := too_many_in_all("drs", least):
+        return refusal
     if processors is not None:
         if processors < least:
             return Refusal(
                 "drs",
-                f"{processors} processors cannot keep up: at least {least} are needed",
+                f"{counted(processors, 'processor')} cannot keep up: at least {least:,} are needed",
                 resource="processors",
                 missing=least - processors,
                 final=True,
@@ -115,20 +151,28 @@ def share_out(
         budget, bound = processors, -math.inf
     else:
         assert latency_ms is not None
-        budget, bound = MOST_THREADS, latency_ms / 1000
+        budget, bound = MOST, latency_ms / 1000
         floor_s = float(np.sum(arrival_rates / service_rates)) / external_rate
         if floor_s >= bound * (1 - 1e-12):
             return Refusal(
                 "drs",
-                f"a latency of {latency_ms:g} ms is out of reach: service alone takes "
-                f"{floor_s * 1000:g} ms, however many processors there are",
+                f"a latency of {latency_ms:g} ms is out of reach: the service times alone add up "
+                f"to {floor_s * 1000:g} ms, with any number of processors",
                 resource="latency",
                 missing=floor_s * 1000 - latency_ms,
                 final=True,
             )
-    threads, total = _greedy(
-        arrival_rates, service_rates, variations, budget, bound * external_rate * (1 + 1e-12)
-    )
+    enough = bound * external_rate * (1 + 1e-12)
+    threads, total = _greedy(arrival_rates, service_rates, variations, budget, enough)
+    if processors is None and total > enough:
+        return Refusal(
+            "drs",
+            f"a latency of {latency_ms:g} ms needs more processors than the limit of {MOST:,} "
+            f"threads in a plan: they reach {float(total) / external_rate * 1000:g} ms",
+            resource="latency",
+            missing=(float(total) - enough) / external_rate * 1000,
+            final=True,
+        )
     return threads, float(total) / external_rate * 1000
 
 

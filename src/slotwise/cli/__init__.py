@@ -16,41 +16,39 @@ from cyclopts import App, CycloptsError
 from slotwise import __version__
 
 COMMANDS = {
-    "plan": """How many threads, on how many machines, and which thread where.
+    "plan": """Make a plan: the number of threads, the machines, and the slot of each thread.
 
         Options of an algorithm follow its name: --placer topology:alpha=0.2. `slotwise algorithms`
-        lists all. Exits 99 if the plan misses one of the spec's goals; with --rate, the spec's rate
-        is not a goal.""",
-    "compare": """Allocator and placer pairs side by side: slots, cost, rate, latency.
+        lists all of them. Exits with 99 if the plan misses a goal.""",
+    "compare": """Compare allocator and placer pairs: slots, cost, capacity, latency.
 
-        Pairs without a plan are listed with the reason. Exits 1 if no pair has one.""",
-    "simulate": """What a plan would do, tuple by tuple, beside its prediction.
+        Pairs without a plan are listed with the reason. Exits with 1 if no pair has a plan.""",
+    "simulate": """Simulate a plan tuple by tuple, and show the result beside the prediction.
 
         Plans a spec, or reads a plan, and sends tuples through it. Options follow a name:
 
         slotwise simulate word-count --service gamma:scv=2 --buffers block:capacity=100
 
-        Exits 99 if the simulation misses one of the spec's goals (with --rate, the spec's rate is
-        not a goal), 1 if it is unstable otherwise.""",
-    "run": """Run a plan on Spark: every thread in its slot, beside the prediction.
+        Exits with 99 if the simulation misses a goal, and with 1 if it is unstable otherwise.""",
+    "run": """Run a plan on Spark, every thread in its slot, and compare it with its prediction.
 
-        Without --plan, the spec is planned first. Ctrl-C ends it early, with its summary. Exits 99
-        if a goal of the spec was missed.""",
-    "study": """A paper's evaluation measured again, in simulation.
+        Without --plan, the spec is planned first. Ctrl-C ends the run early and prints its summary.
+        Exits with 99 if the run misses a goal, and with 1 if it is unstable otherwise.""",
+    "study": """Repeat a paper's evaluation in simulation.
 
-        NAME is model-driven, adaptive, p-deployer, pipeline or drs. Writes JSON, Markdown, PNGs and
-        one HTML page with all of it. With --json and no --output, writes no files.""",
+        NAME is model-driven, adaptive, p-deployer, pipeline or drs. Writes JSON, Markdown, PNG
+        files and one HTML page. With --json and without --output, no files are written.""",
     "init": "Write a commented spec file to start from.",
     "examples": "List the bundled examples, or show one.",
     "algorithms": "List all algorithms with their options.",
     "schema": "Print the JSON Schema of spec files, for editors.",
-    "doctor": """Check this machine, and say how to mend what is wrong.
+    "doctor": """Check this machine, and show how to fix each problem.
 
-        Exits 1 if planning would not work. What only running on Spark needs is marked so.""",
-    "prepare": """Make Spark start faster here: once, some 40 s and 180 MB.
+        Exits with 1 if planning would not work. Checks for 'slotwise run' only are marked.""",
+    "prepare": """Make Spark start faster on this machine. Takes about 40 s and 180 MB, once.
 
-        Java writes the classes that Spark loads to a file beside slotwise's jar, and all later runs
-        map it. To be done again after Java or Spark was updated; the file may be deleted.""",
+        Java writes the classes that Spark loads to an archive beside Slotwise's jar, and later runs
+        map it. Run it again after an update of Java or Spark. The archive may be deleted.""",
 }
 """Name and help; the command itself is imported when it is called."""
 DONE, ERROR, USAGE, GOAL_MISSED, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 99, 130, 141
@@ -87,7 +85,7 @@ def main() -> NoReturn:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Do what `arguments` say, tell what went wrong in one sentence, and return the exit code."""
+    """Run the command in `arguments`, report an error in one sentence, and return the exit code."""
     try:
         status = app(
             arguments, exit_on_error=False, print_error=False, result_action="return_value"
@@ -126,8 +124,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"
-    told = " ".join(f"{type(error).__name__}: {error}".split())
+    text = " ".join(f"{type(error).__name__}: {error}".split())
     return (
-        f"this should not happen ({told}): please report it "
-        "with what you did and what SLOTWISE_DEBUG=1 prints"
+        f"internal error ({text}): please report it with the command and the output of "
+        "SLOTWISE_DEBUG=1"
     )

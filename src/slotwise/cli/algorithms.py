@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-import importlib
+import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from slotwise.cli.output import json_text, show
+from slotwise.cli.output import show
 from slotwise.cli.parameters import Json
+from slotwise.json_data import json_text
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from slotwise.registry import Member
 
 
 def algorithms(*, json: Json = False) -> None:
-    """List all algorithms with their options, as they are written: topology:alpha=0.2."""
+    """List all algorithms with their options, also those that installed packages add."""
     found = list(_described())
     if json:
         print(json_text(found), end="")
@@ -21,27 +26,33 @@ def algorithms(*, json: Json = False) -> None:
 
 
 def _described() -> Iterator[dict[str, Any]]:
-    from slotwise import registry
-    from slotwise.comparison import plan_auto
+    from slotwise import plugins, registry
+    from slotwise.search import search
 
-    families = {
-        "allocator": registry.ALLOCATORS,
-        "provisioner": registry.PROVISIONERS,
-        "placer": registry.PLACERS,
+    for family in registry.FAMILIES.values():
+        for member in registry.members(family):
+            options = plugins.options(member.algorithm) if member.algorithm else {}
+            yield _entry(member, _documentation(member.algorithm), options)
+        auto = registry.Member(family.noun, registry.AUTO, None, None)
+        yield _entry(auto, search.__doc__, {})
+
+
+def _documentation(algorithm: type[Any] | None) -> str | None:
+    """Its module's docstring; that of the class where the module has none."""
+    if algorithm is None:
+        return None
+    return getattr(inspect.getmodule(algorithm), "__doc__", None) or algorithm.__doc__
+
+
+def _entry(member: Member, doc: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "family": member.family,
+        "name": member.name,
+        "what": " ".join((doc or "").strip().split("\n\n")[0].split()),
+        "options": options,
+        "package": member.package,
+        "problem": member.problem,
     }
-    for family, members in families.items():
-        for name, path in members.items():
-            module_name, _, class_name = path.partition(":")
-            module = importlib.import_module(module_name)
-            fields = dataclasses.fields(getattr(module, class_name))
-            options = {field.name: field.default for field in fields}
-            yield _entry(family, name, module.__doc__, options)
-    yield _entry("placer", registry.AUTO, plan_auto.__doc__, {})
-
-
-def _entry(family: str, name: str, doc: str | None, options: dict[str, Any]) -> dict[str, Any]:
-    first_paragraph = " ".join((doc or "").strip().split("\n\n")[0].split())
-    return {"family": family, "name": name, "what": first_paragraph, "options": options}
 
 
 def _show_table(found: list[dict[str, Any]]) -> None:
@@ -58,11 +69,22 @@ def _show_table(found: list[dict[str, Any]]) -> None:
         made.add_row(
             "" if family == entry["family"] else entry["family"],
             Text(entry["name"], "bold"),
-            Text(entry["what"]),
+            _what(entry),
             Text(options, "dim"),
         )
         family = entry["family"]
     show(made)
+
+
+def _what(entry: dict[str, Any]) -> Text:
+    """What it does, and for one that a package adds, which package, or why it cannot be used."""
+    from rich.text import Text
+
+    if entry["problem"] is not None:
+        broken = f"Cannot be used: {entry['problem']} (from {entry['package']})."
+        return Text(broken, "red")
+    origin = f" (from {entry['package']})" if entry["package"] else ""
+    return Text(f"{entry['what']}{origin}")
 
 
 def _shown(default: Any) -> str:

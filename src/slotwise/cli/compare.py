@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import csv as csv_format
-import io
-import math
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import mutually_exclusive
 
 from slotwise.cli import DONE, ERROR
-from slotwise.cli.output import console, json_text, note, show
+from slotwise.cli.output import csv_text, note, show, with_progress
 from slotwise.cli.parameters import Algorithms, Json, Rates, Spec
+from slotwise.json_data import json_text
 
 if TYPE_CHECKING:
     from slotwise.comparison import Candidate
@@ -27,12 +24,21 @@ def compare(
     /,
     *,
     rates: Rates = (),
-    allocators: Annotated[Algorithms, Parameter(help="lsa,mba. Default: all.")] = (),
-    placers: Annotated[Algorithms, Parameter(help="sam,auto. Default: all but auto.")] = (),
-    provisioner: Annotated[str | None, Parameter(help="Default: the spec's.")] = None,
+    allocators: Annotated[
+        Algorithms, Parameter(help="Allocators, separated by commas: lsa,mba. Default: all.")
+    ] = (),
+    placers: Annotated[
+        Algorithms, Parameter(help="Placers, separated by commas: sam,auto. Default: all but auto.")
+    ] = (),
+    provisioner: Annotated[
+        str | None, Parameter(help="The provisioner. Default: the spec's.")
+    ] = None,
     json: Annotated[Json, Parameter(group=_FORMAT)] = False,
     csv: Annotated[
-        bool, Parameter(negative=(), group=_FORMAT, show_default=False, help="Print CSV.")
+        bool,
+        Parameter(
+            negative=(), group=_FORMAT, show_default=False, help="Print CSV instead of a table."
+        ),
     ] = False,
 ) -> int:
     """Make many plans and show their figures."""
@@ -40,47 +46,23 @@ def compare(
     from slotwise import comparison, registry
 
     pipeline = slotwise.load(spec)
-    pairs = len(allocators or registry.ALLOCATORS) * len(placers or registry.PLACERS)
-    made = comparison.candidates(pipeline, rates, allocators, placers, provisioner)
-    found = tuple(_with_progress(made, pairs * max(1, len(rates))))
+    chosen = allocators or registry.names("allocator"), placers or registry.names("placer")
+    pairs = len(chosen[0]) * len(chosen[1])
+    made = comparison.candidates(pipeline, rates, *chosen, provisioner)
+    found = tuple(with_progress(made, "comparing", pairs * max(1, len(rates))))
     if json:
-        print(json_text([_finite(row) for row in _rows(found)]), end="")
+        print(json_text(_rows(found)), end="")
     elif csv:
-        print(_csv(_rows(found)), end="")
+        print(csv_text(_rows(found)), end="")
     else:
         from slotwise.report.comparison import comparison_report
 
         show(comparison_report(found))
     if any(candidate.plan for candidate in found):
         return DONE
-    note("slotwise: none of these pairs has a plan")
+    note("slotwise: no pair has a plan")
     return ERROR
-
-
-def _with_progress(made: Iterable[Candidate], total: int) -> Iterator[Candidate]:
-    if not sys.stderr.isatty():
-        yield from made
-        return
-    from rich.progress import track
-
-    yield from track(made, "comparing", total=total, console=console(stderr=True), transient=True)
 
 
 def _rows(found: Sequence[Candidate]) -> list[dict[str, float | int | str | None]]:
     return [candidate.row() for candidate in found]
-
-
-def _finite(row: dict[str, float | int | str | None]) -> dict[str, float | int | str | None]:
-    """JSON has no infinity: null stands for it."""
-    return {
-        key: None if isinstance(value, float) and math.isinf(value) else value
-        for key, value in row.items()
-    }
-
-
-def _csv(rows: Sequence[dict[str, float | int | str | None]]) -> str:
-    text = io.StringIO()
-    writer = csv_format.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()

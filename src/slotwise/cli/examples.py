@@ -7,25 +7,27 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from slotwise.cli.output import json_text, show
+from slotwise.cli.output import show
 from slotwise.cli.parameters import Json
+from slotwise.json_data import json_text
 
 
 def examples(
     *,
     show_name: Annotated[
-        str | None, Parameter(name="--show", help="Print this one's YAML.")
+        str | None, Parameter(name="--show", help="Print the YAML of this example.")
     ] = None,
     json: Json = False,
 ) -> None:
     """List the bundled examples, or show one."""
     from slotwise import workloads
     from slotwise.model import SlotwiseError
+    from slotwise.suggestions import instead_of
 
     if show_name is not None:
         if show_name not in workloads.names():
-            known = ", ".join(workloads.names())
-            raise SlotwiseError(f"there is no example '{show_name}': there are {known}")
+            instead = instead_of(show_name, workloads.names())
+            raise SlotwiseError(f"unknown example '{show_name}': {instead}")
         print(workloads.read(show_name), end="")
         return
     lines = {name: first_sentence(workloads.read(name)) for name in workloads.names()}

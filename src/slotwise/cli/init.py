@@ -17,7 +17,7 @@ def init(
     /,
     *,
     force: Annotated[
-        bool, Parameter(negative=(), show_default=False, help="Overwrite the file.")
+        bool, Parameter(negative=(), show_default=False, help="Overwrite an existing file.")
     ] = False,
 ) -> None:
     """Write a commented spec file to start from."""
@@ -25,6 +25,6 @@ def init(
     from slotwise.model import SlotwiseError
 
     if file.is_file() and not force:
-        raise SlotwiseError(f"{file} is there already: name another file, or add --force")
+        raise SlotwiseError(f"{file} already exists: choose another file, or add --force")
     write_file(file, workloads.read(STARTER))
     note(f"wrote {file}: plan it with 'slotwise plan {file}'")

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import csv
+import io
 import os
 import sys
 import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console, RenderableType
+
+from slotwise.cli import DONE, ERROR, GOAL_MISSED
+
+if TYPE_CHECKING:
+    from slotwise.model import Observation, Verdict
+
+T = TypeVar("T")
 
 PIPED_COLUMNS = 120
 """The width of tables for a reader that has none, unless COLUMNS says otherwise."""
@@ -27,6 +36,24 @@ def show(renderable: RenderableType) -> None:
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
+def deliver(
+    text: Callable[[], str],
+    report: Callable[[], RenderableType],
+    *,
+    json: bool,
+    output: Path | None,
+) -> None:
+    """JSON `text` to the file and, with --json, to stdout; otherwise the report there."""
+    made = text() if json or output else ""
+    if output:
+        write_file(output, made)
+        note(f"wrote {output}")
+    if json:
+        print(made, end="")
+    else:
+        show(report())
+
+
 def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else PIPED_COLUMNS
@@ -38,22 +65,50 @@ def note(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-def json_text(value: Any) -> str:
-    """Strict JSON: a float without a finite value is an error here, and null in our data."""
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+def note_verdicts(verdicts: Sequence[Verdict], seen: Observation | None = None) -> int:
+    """A line on stderr for each goal that was missed or not tested, and for an unstable run that
+    missed none; the exit code.
+    """
+    for verdict in verdicts:
+        if verdict.outcome != "met":
+            note(f"goal {verdict.outcome}: {verdict.reason}")
+    if any(verdict.outcome == "missed" for verdict in verdicts):
+        return GOAL_MISSED
+    if seen is not None and seen.stable is False:
+        note(f"slotwise: unstable at {seen.offered_rate:,g}/s: {seen.bottleneck} is the bottleneck")
+        return ERROR
+    return DONE
+
+
+def with_progress(items: Iterable[T], what: str, /, total: int | None = None) -> Iterable[T]:
+    """The items, with a progress bar on stderr while they are taken if that is a terminal."""
+    if not sys.stderr.isatty():
+        return items
+    from rich.progress import track
+
+    return track(items, what, total, console=console(stderr=True), transient=True)
+
+
+def csv_text(rows: Sequence[Mapping[str, object]]) -> str:
+    """At least one row; their keys are the columns. None is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def write_file(path: Path, content: str | bytes) -> None:
     """All of `content` or nothing: written beside `path`, then renamed over it.
 
-    A link stays a link. What is no regular file (/dev/stdout, a named pipe) is written to directly.
+    A link stays a link. Anything else (/dev/stdout, a named pipe) is written to directly.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file() and not target.is_dir():
         target.write_bytes(_bytes(content))
         return
     if target.is_dir():
-        raise IsADirectoryError(21, "this is a directory: name a file in it", str(path))
+        raise IsADirectoryError(21, "is a directory: expected a file", str(path))
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:

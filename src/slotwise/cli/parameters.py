@@ -3,36 +3,71 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from cyclopts import Parameter, Token
+from cyclopts import CycloptsError, Parameter, Token
 
 
-def _rate(text: str) -> float:
+def _invalid(token: Token, problem: str) -> CycloptsError:
+    """A usage error that names the option."""
+    return CycloptsError(msg=f"{token.keyword}: {problem}" if token.keyword else problem)
+
+
+def _rate(token: Token, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"'{text}' is no rate: write tuples/s as a number above 0, such as 100.")
+        raise _invalid(token, f"invalid value '{text}': expected a number > 0, such as 100")
     return value
 
 
 def _read_rate(_: Any, tokens: Sequence[Token]) -> float:
-    return _rate(tokens[0].value)
+    return _rate(tokens[0], tokens[0].value)
 
 
 def _read_rates(_: Any, tokens: Sequence[Token]) -> tuple[float, ...]:
-    return tuple(_rate(part.strip()) for token in tokens for part in token.value.split(","))
+    return tuple(_rate(token, part.strip()) for token in tokens for part in token.value.split(","))
+
+
+def _read_duration(_: Any, tokens: Sequence[Token]) -> float:
+    from slotwise.durations import positive_seconds
+    from slotwise.model import ModelError
+
+    try:
+        return positive_seconds(tokens[0].value)
+    except ModelError as error:
+        raise _invalid(tokens[0], error.message) from None
+
+
+def integer_from(least: int) -> Callable[[Any, Sequence[Token]], int]:
+    """Reads an integer ≥ `least`; `100,000` and `100_000` are 100000."""
+
+    def read(_: Any, tokens: Sequence[Token]) -> int:
+        text = tokens[0].value.replace("_", "").replace(",", "")
+        if not re.fullmatch("[0-9]{1,18}", text) or int(text) < least:
+            given = tokens[0].value
+            raise _invalid(tokens[0], f"invalid value '{given}': expected an integer ≥ {least}")
+        return int(text)
+
+    return read
 
 
 def _read_algorithms(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
-    return tuple(name for token in tokens for name in split_algorithms(token.value))
+    names: list[str] = []
+    for token in tokens:
+        try:
+            names += split_algorithms(token.value)
+        except ValueError as error:
+            raise _invalid(token, str(error)) from None
+    return tuple(names)
 
 
 def split_algorithms(text: str) -> list[str]:
-    """Names by comma; a part `option=value` belongs to the algorithm before it.
+    """Names by comma; a part `option=value` belongs to the algorithm before it. Raises ValueError.
 
     >>> split_algorithms("sam,topology:alpha=0.2,beta=0.5,traffic")
     ['sam', 'topology:alpha=0.2,beta=0.5', 'traffic']
@@ -44,14 +79,14 @@ def split_algorithms(text: str) -> list[str]:
         elif part.strip():
             names.append(part.strip())
         else:
-            raise ValueError(f"'{text}' has an empty name: write names with a comma between them.")
+            raise ValueError(f"empty name in '{text}': expected names separated by commas")
     return names
 
 
 Spec = Annotated[str, Parameter(help="A spec file, or the name of a bundled example.")]
 Rate = Annotated[
     float | None,
-    Parameter(converter=_read_rate, help="Input tuples/s; in place of the spec's goals.rate."),
+    Parameter(converter=_read_rate, help="Input rate in tuples/s. Default: the spec's goals.rate."),
 ]
 Rates = Annotated[
     tuple[float, ...],
@@ -60,14 +95,16 @@ Rates = Annotated[
         n_tokens=1,
         negative=(),
         show_default=False,
-        help="Input tuples/s, with commas between: 50,100,200. Default: the spec's goals.rate.",
+        help="Input rates in tuples/s, such as 50,100,200. Default: the spec's goals.rate.",
     ),
 ]
+Duration = Annotated[float, Parameter(converter=_read_duration)]
+"""In seconds, above 0; see durations.py."""
 Algorithms = Annotated[
     tuple[str, ...],
     Parameter(converter=_read_algorithms, n_tokens=1, negative=(), show_default=False),
 ]
 Json = Annotated[
     bool,
-    Parameter(name="--json", negative=(), show_default=False, help="Print JSON, and nothing else."),
+    Parameter(name="--json", negative=(), show_default=False, help="Print JSON instead of text."),
 ]

@@ -9,16 +9,16 @@ from slotwise.cli.output import note
 
 
 def prepare() -> int:
-    """Make the archive of Java's classes, unless there is one that Java takes."""
-    from slotwise.spark import archive, java
+    """Make the archive of Java's classes, unless there is one that Java accepts."""
+    from slotwise.spark.cluster import class_archive, java
 
     java.check()
-    if archive.options():
-        print(f"prepared already: {archive.file()}")
+    if class_archive.options():
+        print(f"already prepared: {class_archive.file()}")
         return DONE
-    note("letting Java archive the classes that Spark loads: some 40 s")
+    note("archiving the classes that Spark loads: about 40 s")
     began = time.monotonic()
-    made = archive.make()
+    made = class_archive.make()
     megabytes = made.stat().st_size / 1e6
     print(f"{made}: {megabytes:.0f} MB, in {time.monotonic() - began:.0f} s")
     return DONE

@@ -2,58 +2,43 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import CycloptsError, Group, Parameter, Token
+from cyclopts import CycloptsError, Group, Parameter
 
-from slotwise.cli import DONE, ERROR, GOAL_MISSED
-from slotwise.cli.output import json_text, note, show, write_file
-from slotwise.cli.parameters import Json, Rate
+from slotwise.cli.output import deliver, note_verdicts
+from slotwise.cli.parameters import Duration, Json, Rate, integer_from
+from slotwise.json_data import json_text
 
 if TYPE_CHECKING:
-    from slotwise.model import Choice, Observation, Plan
+    from slotwise.model import Choice, Observation, Plan, Verdict
     from slotwise.simulation import Options
 
 _PLANNING = Group("Planning", sort_key=1)
 _SIMULATION = Group("Simulation", sort_key=2)
-_SWEEP = Group("Many at once", sort_key=3)
+_SWEEP = Group("Sweeps", sort_key=3)
 _FOR_SWEEPS = ("sweep", "master", "journal", "csv")
 _FOR_BOTH = ("json", "output")
-_UNITS_S = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
-
-
-def _read_duration(_: Any, tokens: Sequence[Token]) -> float:
-    text = tokens[0].value
-    found = re.fullmatch(r"([0-9.eE+-]+) *(ms|s|min|h)?", text)
-    try:
-        seconds = float(found[1]) * _UNITS_S[found[2] or "s"] if found else math.nan
-    except ValueError:
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds > 0):
-        raise ValueError(f"'{text}' is no duration: write 500ms, 60s, 5min or 1h.")
-    return seconds
-
-
-def _read_whole(least: int) -> Callable[[Any, Sequence[Token]], int]:
-    def read(_: Any, tokens: Sequence[Token]) -> int:
-        text = tokens[0].value.replace("_", "").replace(",", "")
-        if not re.fullmatch("[0-9]{1,18}", text) or int(text) < least:
-            raise ValueError(f"'{tokens[0].value}' does not do: write a whole number, {least} up.")
-        return int(text)
-
-    return read
-
 
 Source = Annotated[
     str | None,
-    Parameter(help="A spec file, a bundled example, or a plan that 'plan --output' wrote (.json)."),
+    Parameter(help="A spec file, a bundled example, or a plan written by 'plan --output' (.json)."),
 ]
-Algorithm = Annotated[str | None, Parameter(group=_PLANNING, help="Default: the spec's.")]
+Allocator = Annotated[
+    str | None,
+    Parameter(group=_PLANNING, help="The allocator. Default: the spec's, or auto."),
+]
+Provisioner = Annotated[
+    str | None,
+    Parameter(group=_PLANNING, help="The provisioner. Default: the spec's, or auto."),
+]
+Placer = Annotated[
+    str | None,
+    Parameter(group=_PLANNING, help="The placer. Default: the spec's, or auto."),
+]
 
 
 def _option(text: str) -> Parameter:
@@ -66,87 +51,110 @@ def simulate(
     *,
     rate: Annotated[
         Rate,
-        Parameter(group=_PLANNING, help="Input tuples/s. A plan's JSON is simulated at this rate."),
+        Parameter(
+            group=_PLANNING,
+            help="Input rate in tuples/s. Default: the spec's goals.rate, or the plan's rate.",
+        ),
     ] = None,
-    allocator: Algorithm = None,
-    provisioner: Algorithm = None,
-    placer: Algorithm = None,
+    allocator: Allocator = None,
+    provisioner: Provisioner = None,
+    placer: Placer = None,
     arrivals: Annotated[
-        str | None, _option("poisson (default), constant, uniform, or trace:file=FILE.")
+        str | None, _option("Arrivals: poisson (default), constant, uniform, or trace:file=FILE.")
     ] = None,
     schedule: Annotated[
         str | None,
-        _option("How the rate changes: step:at_s=60,factor=2, or ramp, sine, burst."),
+        _option(
+            "How the rate changes: step:at=60s,factor=2, ramp, sine, burst or constant. "
+            "Default: the spec's."
+        ),
     ] = None,
     service: Annotated[
         str | None,
         _option(
-            "profile (default), deterministic, exponential, gamma:scv=2, lognormal:scv=2, "
-            "samples:file=FILE."
+            "Service times: profile (default), deterministic, exponential, gamma:scv=2, "
+            "lognormal:scv=2, samples:file=FILE."
         ),
     ] = None,
     keys: Annotated[
-        str | None, _option("What fields grouping sees: uniform, zipf:exponent=1, recorded:file=.")
+        str | None,
+        _option("Keys of fields grouping: uniform, zipf:exponent=1, recorded:file=FILE."),
     ] = None,
     buffers: Annotated[
-        str | None, _option("unbounded (default), block:capacity=100, lose:capacity=100.")
+        str | None,
+        _option("Buffers: unbounded (default), block:capacity=100, lose:node_capacity=100."),
     ] = None,
     routing: Annotated[
-        str | None, _option("shuffle=random, selectivity=random, queue=shared; comma between.")
+        str | None, _option("Routing: shuffle=random, selectivity=random, queue=shared.")
     ] = None,
     network: Annotated[
-        str | None, _option("bandwidth_mb_per_s=100, send_ms=0.1, …; comma between.")
+        str | None, _option("Network: bandwidth_mb_per_s=100, send_ms=0.1, and others.")
     ] = None,
     tuples: Annotated[
         int | None,
-        Parameter(converter=_read_whole(1), group=_SIMULATION, help="Input tuples: 100000."),
+        Parameter(
+            converter=integer_from(1),
+            group=_SIMULATION,
+            help="Number of input tuples. Default: 100000.",
+        ),
     ] = None,
     duration: Annotated[
-        float | None,
-        Parameter(converter=_read_duration, group=_SIMULATION, help="In place of tuples: 60s."),
+        Duration | None,
+        Parameter(
+            group=_SIMULATION,
+            help="Simulated time, instead of --tuples: 60s, 5m.",
+        ),
     ] = None,
     seed: Annotated[
         int,
         Parameter(
-            converter=_read_whole(0),
+            converter=integer_from(0),
             group=_SIMULATION,
             show_default=False,
-            help="Same seed, same numbers. Default: 0.",
+            help="Seed of all random numbers. Default: 0.",
         ),
     ] = 0,
     json: Json = False,
     output: Annotated[
-        Path | None, Parameter(help="Write the JSON to this file as well; of a sweep, CSV if .csv.")
+        Path | None,
+        Parameter(
+            help="Also write the result to this file, as JSON (or CSV for a sweep, if .csv)."
+        ),
     ] = None,
     sweep: Annotated[
-        Path | None, Parameter(group=_SWEEP, help="Simulate the grid in this file.")
+        Path | None, Parameter(group=_SWEEP, help="Simulate all points of the grid in this file.")
     ] = None,
     master: Annotated[
         str | None,
-        Parameter(group=_SWEEP, help="Run on Spark: local[4], spark://HOST:7077. Default: here."),
+        Parameter(group=_SWEEP, help="Run the points on Spark: local[4], spark://HOST:7077."),
     ] = None,
     journal: Annotated[
         Path | None,
-        Parameter(group=_SWEEP, help="Finished points, to go on from. Default: SWEEP.journal."),
+        Parameter(
+            group=_SWEEP, help="The file that keeps finished points. Default: SWEEP.journal."
+        ),
     ] = None,
     csv: Annotated[
-        bool, Parameter(negative=(), group=_SWEEP, show_default=False, help="Print CSV.")
+        bool,
+        Parameter(
+            negative=(), group=_SWEEP, show_default=False, help="Print CSV instead of a table."
+        ),
     ] = False,
 ) -> int:
-    """Simulate one plan, or a sweep, and show what came out."""
+    """Simulate one plan, or a sweep, and show the result."""
     _check_together({name for name, value in locals().items() if value not in (None, False)})
     if sweep is not None:
         from slotwise.cli.sweep import run_sweep
 
         return run_sweep(sweep, master, journal, "json" if json else "csv" if csv else None, output)
     if spec is None:
-        raise _usage("Name a spec, an example or a plan to simulate, or give --sweep.")
+        raise _usage("nothing to simulate: expected a spec, an example, a plan, or --sweep FILE")
     if tuples is not None and duration is not None:
-        raise _usage("--tuples and --duration both say how long: give one of them.")
+        raise _usage("--tuples cannot be used with --duration: remove one of them")
     choices = (arrivals, schedule, service, keys, buffers, routing, network)
-    made, judged = _plan(spec, rate, (allocator, provisioner, placer))
+    made = _plan(spec, rate, (allocator, provisioner, placer))
     options = replace(_options(*choices), tuples=tuples, duration_s=duration, seed=seed)
-    return _simulate(made, judged, rate, options, json, output)
+    return _simulate(made, rate, options, json, output)
 
 
 def _check_together(given: set[str]) -> None:
@@ -155,8 +163,8 @@ def _check_together(given: set[str]) -> None:
     for name in sorted(wrong):
         shown = "SPEC" if name == "spec" else f"--{name}"
         if "sweep" in given:
-            raise _usage(f"{shown} does not go with --sweep: write it into the sweep file.")
-        raise _usage(f"{shown} is for a sweep: give --sweep FILE as well.")
+            raise _usage(f"{shown} cannot be used with --sweep: set it in the sweep file")
+        raise _usage(f"{shown} requires --sweep FILE")
 
 
 def _usage(problem: str) -> CycloptsError:
@@ -165,28 +173,18 @@ def _usage(problem: str) -> CycloptsError:
 
 def _plan(
     source: str, rate: float | None, algorithms: tuple[str | None, str | None, str | None]
-) -> tuple[Plan, Plan]:
-    """The plan, and the same with the goals it is judged by."""
+) -> Plan:
     import slotwise
-    from slotwise.cli.plan import asking_for, without_rate_goal
-    from slotwise.model import SlotwiseError
-    from slotwise.spec.files import read_text
-    from slotwise.spec.plan_json import plan_from_json
+    from slotwise.spec.plan_json import read_plan
 
     if source.endswith(".json"):
         if any(algorithms):
-            raise _usage("A plan's JSON is planned already: leave the algorithms out.")
-        try:
-            made = plan_from_json(read_text(source, "plan"))
-        except SlotwiseError as error:
-            raise error if source in str(error) else SlotwiseError(f"{source}: {error}") from None
-    else:
-        pipeline = asking_for(slotwise.load(source), rate)
-        allocator, provisioner, placer = algorithms
-        made = slotwise.plan(
-            pipeline, rate, allocator=allocator, provisioner=provisioner, placer=placer
-        )
-    return made, made if rate is None else without_rate_goal(made)
+            raise _usage(
+                "a plan's algorithms are fixed: remove --allocator, --provisioner and --placer"
+            )
+        return read_plan(source)
+    allocator, provisioner, placer = algorithms
+    return slotwise.plan(source, rate, allocator=allocator, provisioner=provisioner, placer=placer)
 
 
 def _options(
@@ -198,7 +196,7 @@ def _options(
     routing: str | None,
     network: str | None,
 ) -> Options:
-    from slotwise import registry
+    from slotwise import registry, schedules
     from slotwise.simulation import Options, choices
 
     def chosen(text: str | None, default: str) -> Choice:
@@ -209,50 +207,40 @@ def _options(
         arrivals=choices.arrivals(
             chosen(arrivals, "poisson"),
             here,
-            choices.schedule(registry.choice(schedule), here) if schedule else None,
+            schedules.schedule(schedule) if schedule else None,
         ),
         service=choices.service_times(chosen(service, "profile"), here),
         keys=choices.keys(chosen(keys, "uniform"), here),
         buffers=choices.buffers(chosen(buffers, "unbounded"), here),
-        routing=choices.routing(registry.choice(f"routing:{routing or ''}").options, here),
-        network=choices.network(registry.choice(f"network:{network or ''}").options, here),
+        routing=choices.routing(registry.choice(f"routing:{routing or ''}").options),
+        network=choices.network(registry.choice(f"network:{network or ''}").options),
     )
 
 
 def _simulate(
-    plan: Plan, judged: Plan, rate: float | None, options: Options, json: bool, output: Path | None
+    plan: Plan, rate: float | None, options: Options, json: bool, output: Path | None
 ) -> int:
     import slotwise
+    from slotwise.report.observation import observation_report
     from slotwise.simulation.observe import observed
     from slotwise.simulation.run import run
 
     seen = observed(run(plan, rate, options))
     predicted = slotwise.predict(plan, rate)
-    missed = judged.missed_goals(seen)
-    text = json_text(_told(plan, predicted, seen, missed)) if json or output else ""
-    if output:
-        write_file(output, text)
-        note(f"wrote {output}")
-    if json:
-        print(text, end="")
-    else:
-        from slotwise.report.observation import observation_report
-
-        show(observation_report(plan, predicted, seen))
-    for sentence in missed:
-        note(f"goal missed: {sentence}")
-    if missed:
-        return GOAL_MISSED
-    if not seen.stable:
-        note(f"slotwise: unstable at {seen.input_rate:,g}/s: {seen.bottleneck} is the bottleneck")
-        return ERROR
-    return DONE
+    verdicts = plan.judged(seen)
+    deliver(
+        lambda: json_text(_as_data(plan, predicted, seen, verdicts)),
+        lambda: observation_report(plan, predicted, seen),
+        json=json,
+        output=output,
+    )
+    return note_verdicts(verdicts, seen)
 
 
-def _told(
-    plan: Plan, predicted: Observation, seen: Observation, missed: tuple[str, ...]
+def _as_data(
+    plan: Plan, predicted: Observation, seen: Observation, verdicts: Sequence[Verdict]
 ) -> dict[str, Any]:
-    from slotwise.spec.observation_json import observation_data
+    from slotwise.spec.observation_json import observation_data, verdicts_data
 
     return {
         "slotwise": _version(),
@@ -263,7 +251,7 @@ def _told(
         "slots": plan.slots,
         "machines": plan.machines,
         "cost_per_hour": plan.cost_per_hour,
-        "missed_goals": list(missed),
+        "goals": verdicts_data(verdicts),
         "predicted": observation_data(predicted),
         seen.origin: observation_data(seen),
     }

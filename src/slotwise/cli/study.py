@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from slotwise.cli import DONE
-from slotwise.cli.output import console, note, show, write_file
+from slotwise.cli.output import note, show, with_progress, write_file
 from slotwise.cli.parameters import Json
 
 if TYPE_CHECKING:
@@ -18,14 +16,13 @@ if TYPE_CHECKING:
 
     from slotwise.studies import Study
 
-T = TypeVar("T")
-Output = Annotated[
-    Path | None, Parameter(help="The directory to write to. Default: study-NAME, here.")
-]
+Output = Annotated[Path | None, Parameter(help="The directory to write to. Default: study-NAME.")]
 Quick = Annotated[
     bool,
     Parameter(
-        negative=(), show_default=False, help="Fewer points, shorter simulations: a first look."
+        negative=(),
+        show_default=False,
+        help="Run fewer points and shorter simulations, for a first look.",
     ),
 ]
 
@@ -40,7 +37,7 @@ def study(name: str, /, *, output: Output = None, quick: Quick = False, json: Js
     if directory:
         publish.check_can_draw()
         _make(directory)
-    made = studies.run(name, studies.Effort(quick=quick, each=_with_progress))
+    made = studies.run(name, studies.Effort(quick=quick, each=with_progress))
     if directory:
         for file, content in publish.published(made).items():
             write_file(directory / file, content)
@@ -57,15 +54,7 @@ def _make(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise type(error)(error.errno, "this is no directory", str(directory)) from None
-
-
-def _with_progress(items: Sequence[T], what: str, /) -> Iterable[T]:
-    if not sys.stderr.isatty():
-        return items
-    from rich.progress import track
-
-    return track(items, what, console=console(stderr=True), transient=True)
+        raise type(error)(error.errno, "not a directory", str(directory)) from None
 
 
 def _report(made: Study) -> RenderableType:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv as csv_format
-import io
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from slotwise.cli import DONE, ERROR
-from slotwise.cli.output import console, json_text, note, show, write_file
+from slotwise.cli.output import csv_text, note, show, with_progress, write_file
+from slotwise.json_data import json_text
 
 if TYPE_CHECKING:
     from slotwise.simulation.sweep import Point, Runner
@@ -33,12 +31,12 @@ def run_sweep(
     with Journal(journal_file or file.with_name(f"{file.name}.journal")) as journal:
         rows = list(_rows(points, journal, runner))
     if output:
-        write_file(output, _csv(rows) if output.suffix == ".csv" else json_text(rows))
+        write_file(output, csv_text(rows) if output.suffix == ".csv" else json_text(rows))
         note(f"wrote {output}")
     if form == "json":
         print(json_text(rows), end="")
     elif form == "csv":
-        print(_csv(rows), end="")
+        print(csv_text(rows), end="")
     else:
         from slotwise.report.sweep import sweep_report
 
@@ -69,24 +67,11 @@ def _rows(points: Sequence[Point], journal: Any, runner: Runner) -> Iterator[dic
     done = journal.rows()
     before = sum(point.key in done for point in points)
     if before:
-        note(f"{before:,} of {len(points):,} points are in {journal.path} already")
-    for _ in _with_progress(finished(points, journal, runner), len(points)):
+        from slotwise.model import counted
+
+        verb = "is" if before == 1 else "are"
+        note(f"{before:,} of {counted(len(points), 'point')} {verb} in {journal.path} already")
+    for _ in with_progress(finished(points, journal, runner), "simulating", len(points)):
         pass
     done = journal.rows()
     return (done[point.key] for point in points)
-
-
-def _with_progress(keys: Iterable[str], total: int) -> Iterable[str]:
-    if not sys.stderr.isatty():
-        return keys
-    from rich.progress import track
-
-    return track(keys, "simulating", total=total, console=console(stderr=True), transient=True)
-
-
-def _csv(rows: Sequence[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv_format.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()

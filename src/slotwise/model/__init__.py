@@ -2,16 +2,21 @@
 
 from slotwise.model.allocation import Allocation, Bundle, OperatorAllocation, whole
 from slotwise.model.cluster import Cluster, Node, Slot, VmType
+from slotwise.model.deployment import Change, Deployment
 from slotwise.model.errors import ModelError, Refused, SlotwiseError
+from slotwise.model.goals import USUAL_HEADROOM, Goals, Verdict, missed
 from slotwise.model.observation import (
+    LinkLoad,
     Observation,
     OperatorLoad,
     Prediction,
     SlotLoad,
+    StreamLoad,
     ThreadLoad,
     TimeSeries,
+    is_stable,
 )
-from slotwise.model.pipeline import Choice, Goals, NetworkDelays, Pipeline, Scheduler
+from slotwise.model.pipeline import Choice, NetworkDelays, Pipeline, Scheduler
 from slotwise.model.placement import CommunicationSchedule, Placement
 from slotwise.model.plan import Plan
 from slotwise.model.profile import (
@@ -24,18 +29,24 @@ from slotwise.model.profile import (
     ThreadTable,
 )
 from slotwise.model.refusal import Refusal
+from slotwise.model.schedule import Schedule
 from slotwise.model.topology import Grouping, Logic, Operator, Stream, Topology
-from slotwise.model.traffic import ThreadTraffic, Traffic
+from slotwise.model.traffic import ThreadTraffic
+from slotwise.model.words import counted
 
 __all__ = [
+    "USUAL_HEADROOM",
     "Allocation",
     "Bundle",
+    "Change",
     "Choice",
     "Cluster",
     "CommunicationSchedule",
+    "Deployment",
     "FixedLoad",
     "Goals",
     "Grouping",
+    "LinkLoad",
     "Logic",
     "ModelError",
     "NetworkDelays",
@@ -52,12 +63,14 @@ __all__ = [
     "Profiles",
     "Refusal",
     "Refused",
+    "Schedule",
     "Scheduler",
     "ServiceRate",
     "Slot",
     "SlotLoad",
     "SlotwiseError",
     "Stream",
+    "StreamLoad",
     "TaskCosts",
     "ThreadLoad",
     "ThreadRow",
@@ -65,7 +78,10 @@ __all__ = [
     "ThreadTraffic",
     "TimeSeries",
     "Topology",
-    "Traffic",
+    "Verdict",
     "VmType",
+    "counted",
+    "is_stable",
+    "missed",
     "whole",
 ]

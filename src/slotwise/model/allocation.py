@@ -10,6 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from slotwise.model.limits import set_fields
+
 TOLERANCE = 1e-9
 """Sums of fractions may pass a whole number by this much and still count as that number."""
 
@@ -31,6 +33,9 @@ class Bundle:
     mem: float
     full: bool = False
 
+    def __post_init__(self) -> None:
+        set_fields(self, cpu=float(self.cpu), mem=float(self.mem))
+
 
 @dataclass(frozen=True)
 class OperatorAllocation:
@@ -44,6 +49,10 @@ class OperatorAllocation:
     """Why so many threads: the rule or bound that decided."""
     transfer_cpu: float = 0.0
     """CPU (slots) that one tuple/s costs when it crosses to another node, at either end."""
+
+    def __post_init__(self) -> None:
+        figures = float(self.arrival_rate), float(self.transfer_cpu)
+        set_fields(self, arrival_rate=figures[0], transfer_cpu=figures[1])
 
     @cached_property
     def threads(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotwise.model.errors import ModelError
+from slotwise.model.limits import check_range, count, not_negative, positive, set_fields
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class VmType:
     speed: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_machine(self.name, self.slots, self.memory_gb, self.price_per_hour, self.speed)
+        _check_machine(self)
 
     @property
     def slot_memory_gb(self) -> float:
@@ -43,7 +44,7 @@ class Node:
     type: str | None = None
 
     def __post_init__(self) -> None:
-        _check_machine(self.name, self.slots, self.memory_gb, self.price_per_hour, self.speed)
+        _check_machine(self)
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,11 @@ class Cluster:
         seen = set()
         for position, node in enumerate(self.nodes):
             if node.name in seen:
-                raise ModelError(f"two nodes are called '{node.name}'", ("cluster", position))
+                raise ModelError(f"duplicate node name '{node.name}'", ("cluster", position))
             seen.add(node.name)
-        _check_positive(self.slot_memory_gb, "slot_memory_gb", ("slot_memory_gb",))
+        memory_gb = positive(self.slot_memory_gb, "slot_memory_gb", path=("slot_memory_gb",))
+        check_range(memory_gb, "slot_memory_gb", path=("slot_memory_gb",))
+        set_fields(self, slot_memory_gb=memory_gb)
 
     @property
     def slots(self) -> int:
@@ -131,22 +134,24 @@ class Cluster:
             if taken == 0:
                 break
             memory = node.memory_gb * taken / node.slots
-            kept.append(replace(node, slots=taken, memory_gb=memory))
+            whole = taken == node.slots
+            kept.append(node if whole else replace(node, slots=taken, memory_gb=memory))
             slots -= taken
         return Cluster(tuple(kept), self.slot_memory_gb)
 
 
-def _check_machine(name: str, slots: int, memory_gb: float, price: float, speed: float) -> None:
+def _check_machine(machine: VmType | Node) -> None:
+    name = machine.name
     if not name:
         raise ModelError("a machine has an empty name")
-    if slots < 1:
-        raise ModelError(f"'{name}' has {slots} slots: write a whole number above 0")
-    _check_positive(memory_gb, f"memory_gb of '{name}'")
-    _check_positive(speed, f"speed of '{name}'")
-    if not (math.isfinite(price) and price >= 0):
-        raise ModelError(f"price_per_hour of '{name}' is {price}: write 0 or more")
-
-
-def _check_positive(value: float, what: str, path: tuple[str | int, ...] = ()) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise ModelError(f"{what} is {value}: write a number above 0", path)
+    set_fields(
+        machine,
+        slots=count(machine.slots, "slots", name),
+        memory_gb=positive(machine.memory_gb, "memory_gb", name),
+        price_per_hour=not_negative(machine.price_per_hour, "price_per_hour", name),
+        speed=positive(machine.speed, "speed", name),
+    )
+    # Per slot, because a machine may be cut to some of its slots.
+    check_range(machine.memory_gb / machine.slots, "memory_gb per slot", name)
+    check_range(machine.price_per_hour, "price_per_hour", name)
+    check_range(machine.speed, "speed", name)

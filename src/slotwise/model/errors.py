@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from slotwise.model.refusal import Refusal
 
+Path = tuple[str | int, ...]
+"""Where a value stands in a spec document: `("topology", "streams", 2, "to")`."""
+
 
 class SlotwiseError(Exception):
     """Any failure whose message is meant for the user; the CLI prints it and exits 1."""
@@ -12,11 +15,10 @@ class SlotwiseError(Exception):
 class ModelError(SlotwiseError):
     """A value that contradicts the model: a duplicate name, a stream to nowhere, a NaN rate.
 
-    `path` is where the value stands in a spec document, for example
-    `("topology", "streams", 2, "to")`; the loader turns it into a line and a column.
+    The loader turns its `path` into a line and a column.
     """
 
-    def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
+    def __init__(self, message: str, path: Path = ()) -> None:
         super().__init__(message)
         self.message = message
         self.path = path

@@ -1,35 +1,19 @@
-"""Everything the planner is told: the content of one spec file."""
+"""Everything the planner knows: the content of one spec file."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from slotwise.model.cluster import Cluster, VmType
 from slotwise.model.errors import ModelError
+from slotwise.model.goals import Goals
+from slotwise.model.limits import check_range, not_negative, set_fields
 from slotwise.model.profile import Profiles
 from slotwise.model.topology import Topology
 
 Engine = Literal["auto", "real-time", "micro-batch"]
-
-
-@dataclass(frozen=True)
-class Goals:
-    """What the pipeline must reach. None: no such goal."""
-
-    rate: float | None = None
-    """Input tuples/s."""
-    latency_ms: float | None = None
-    machines: int | None = None
-    """The most nodes that may be used."""
-
-    def __post_init__(self) -> None:
-        for name in ("rate", "latency_ms", "machines"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise ModelError(f"goal {name} is {value}: write a number above 0", ("goals", name))
 
 
 @dataclass(frozen=True)
@@ -43,9 +27,10 @@ class NetworkDelays:
 
     def __post_init__(self) -> None:
         for name in ("slot_ms", "node_ms", "rack_ms", "cluster_ms"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise ModelError(f"network {name} is {value}: write 0 or more", ("network", name))
+            path = ("network", name)
+            delay_ms = not_negative(getattr(self, name), f"network {name}", path=path)
+            check_range(delay_ms, f"network {name}", path=path)
+            set_fields(self, **{name: delay_ms})
 
 
 @dataclass(frozen=True)
@@ -63,11 +48,16 @@ class Choice:
 
 @dataclass(frozen=True)
 class Scheduler:
-    """The algorithms a pipeline is planned with."""
+    """The algorithms a pipeline is planned with.
 
-    allocator: Choice = Choice("mba")
-    provisioner: Choice = Choice("largest-first")
-    placer: Choice = Choice("sam")
+    `auto` leaves the choice to the planner: it searches all allocators and placers that are not
+    named, and buys at the least price. Beside a named allocator and a named placer, the `auto`
+    provisioner is `largest-first`, as in paper 1.
+    """
+
+    allocator: Choice = Choice("auto")
+    provisioner: Choice = Choice("auto")
+    placer: Choice = Choice("auto")
 
 
 @dataclass(frozen=True)
@@ -81,7 +71,7 @@ class Pipeline:
     profiles: Profiles
     catalog: tuple[VmType, ...] = ()
     cluster: Cluster | None = None
-    goals: Goals = Goals()
+    goals: Goals = field(default_factory=Goals)
     network: NetworkDelays = NetworkDelays()
     scheduler: Scheduler = Scheduler()
     engine: Engine = "auto"
@@ -89,7 +79,7 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         if bool(self.catalog) == (self.cluster is not None):
-            raise ModelError("give either a 'catalog' of machine types or a fixed 'cluster'")
+            raise ModelError("expected either a 'catalog' of machine types or a fixed 'cluster'")
         names = {operator.name for operator in self.topology.operators}
         for name in self.profiles.by_operator:
             if name not in names:
@@ -108,9 +98,7 @@ class Pipeline:
         seen = set()
         for position, vm_type in enumerate(self.catalog):
             if vm_type.name in seen:
-                raise ModelError(
-                    f"two machine types are called '{vm_type.name}'", ("catalog", position)
-                )
+                raise ModelError(f"duplicate machine type '{vm_type.name}'", ("catalog", position))
             seen.add(vm_type.name)
 
     @property

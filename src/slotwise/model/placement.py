@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from slotwise.model.words import counted
+
 
 @dataclass(frozen=True)
 class CommunicationSchedule:
@@ -56,7 +58,8 @@ class Placement:
     def __post_init__(self) -> None:
         slots = np.ascontiguousarray(self.slots, dtype=np.int64)
         if len(slots) != sum(self.threads):
-            raise ValueError(f"{len(slots)} slots given for {sum(self.threads)} threads")
+            given = counted(len(slots), "slot")
+            raise ValueError(f"{given} given for {counted(sum(self.threads), 'thread')}")
         slots = slots.copy() if slots is self.slots else slots
         slots.setflags(write=False)
         object.__setattr__(self, "slots", slots)

@@ -9,10 +9,15 @@ import numpy as np
 
 from slotwise.model.allocation import Allocation
 from slotwise.model.cluster import Cluster, Slot
-from slotwise.model.html import plan_html
+from slotwise.model.goals import Verdict, confirmed_by
 from slotwise.model.observation import Observation, Prediction
 from slotwise.model.pipeline import Pipeline
 from slotwise.model.placement import Placement
+from slotwise.model.topology import GroupingKind, Stream
+from slotwise.model.words import counted
+
+EQUAL_WEIGHTS = 1e-9
+"""Weights that differ by no more than this part are the same."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,8 @@ class Plan:
     weights: Mapping[str, tuple[float, ...]]
     """Per operator, the share of its input each thread should get so that slots fill evenly."""
     predicted: Prediction | None = None
+    simulated: Observation | None = None
+    """The plan at its rate in a short simulation: the figures of the whole pipeline."""
     reasons: tuple[str, ...] = ()
 
     @property
@@ -45,6 +52,16 @@ class Plan:
     def cost_per_hour(self) -> float:
         return self.cluster.price_per_hour
 
+    def routing(self, stream: Stream) -> GroupingKind:
+        """How the stream's tuples choose a thread: its grouping, where `auto` is `weighted` if the
+        threads of the target have different weights, and else `shuffle`.
+        """
+        if stream.grouping.kind != "auto":
+            return stream.grouping.kind
+        weights = self.weights.get(stream.target, ())
+        equal = not weights or max(weights) - min(weights) <= EQUAL_WEIGHTS * max(weights)
+        return "shuffle" if equal else "weighted"
+
     def threads_in_slots(self) -> tuple[tuple[tuple[str, int], ...], ...]:
         """Per slot of the cluster, how many threads of which operators are in it."""
         found: list[list[tuple[str, int]]] = [[] for _ in range(self.cluster.slots)]
@@ -55,19 +72,23 @@ class Plan:
         return tuple(map(tuple, found))
 
     def __str__(self) -> str:
-        told = (
+        text = (
             f"{self.pipeline.topology.name} at {self.rate:g} tuples/s by "
             f"{self.allocation.algorithm} + {self.placement.algorithm}: "
-            f"{self.allocation.total_threads} threads in {self.slots} slots on "
-            f"{self.machines} machine{'s'[: self.machines > 1]}"
+            f"{counted(self.allocation.total_threads, 'thread')} in "
+            f"{counted(self.slots, 'slot')} on {counted(self.machines, 'machine')}"
         )
-        return told if self.predicted is None else f"{told}, predicted {self.predicted.rate:,.1f}/s"
+        return (
+            text
+            if self.predicted is None
+            else f"{text}, predicted capacity {self.predicted.capacity:,.1f}/s"
+        )
 
     def changes_from(self, before: Plan) -> tuple[str, ...]:
         """What another plan of the same pipeline would have to change to become this one."""
         then, now = before.threads, self.threads
         changes = [
-            f"{name}: {then.get(name, 0)} → {now.get(name, 0)} threads"
+            f"{name}: {then.get(name, 0)} → {counted(now.get(name, 0), 'thread')}"
             for name in {**then, **now}
             if then.get(name, 0) != now.get(name, 0)
         ]
@@ -81,7 +102,7 @@ class Plan:
             for thread in old_places.keys() & new_places.keys()
             if old_places[thread] != new_places[thread]
         )
-        return (*changes, f"{moved} thread{'s'[: moved != 1]} moved") if moved else tuple(changes)
+        return (*changes, f"{counted(moved, 'thread')} moved") if moved else tuple(changes)
 
     def _places(self) -> dict[tuple[str, int], Slot]:
         """(operator, number of its thread) -> where it is."""
@@ -93,26 +114,20 @@ class Plan:
             for thread in range(entry.threads)
         }
 
-    def missed_goals(self, seen: Observation | None = None) -> tuple[str, ...]:
-        """One sentence for each goal of the pipeline that was not met in what was `seen`: by
-        default, in the prediction.
+    def judged(self, seen: Observation | None = None) -> tuple[Verdict, ...]:
+        """The pipeline's goals against what was `seen`: by default, against what is predicted and
+        simulated; see `confirmed_by`.
         """
-        seen = seen or self.predicted
-        if seen is None:
-            return ()
-        goals, missed = self.pipeline.goals, []
-        if goals.rate is not None and seen.rate < goals.rate * (1 - 1e-9):
-            missed.append(
-                f"{seen.origin} rate {seen.rate:,.1f}/s is below the goal of {goals.rate:,.1f}/s "
-                f"({seen.bottleneck} is the bottleneck)"
-            )
-        if goals.latency_ms is not None and seen.latency_ms > goals.latency_ms * (1 + 1e-9):
-            missed.append(
-                f"{seen.origin} latency is above the goal of {goals.latency_ms:,.1f} ms "
-                f"({seen.latency_told})"
-            )
-        return tuple(missed)
+        goals = self.pipeline.goals
+        if seen is not None or self.predicted is None:
+            return () if seen is None else goals.judge(seen)
+        predicted = goals.judge(self.predicted)
+        if self.simulated is None:
+            return predicted
+        return confirmed_by(predicted, goals.judge(self.simulated))
 
     def _repr_html_(self) -> str:
         """Notebooks show this."""
+        from slotwise.report.html import plan_html
+
         return plan_html(self)

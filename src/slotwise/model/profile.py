@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotwise.model.errors import ModelError
+from slotwise.model.limits import check_range, count, not_negative, positive, set_fields
+from slotwise.model.words import counted
 
 POINTS_PER_CORE = 100.0
 """P-Deployer counts CPU in points, 100 for a core."""
@@ -34,6 +36,15 @@ class ThreadRow:
     cpu: float
     mem: float
 
+    def __post_init__(self) -> None:
+        at = f"at {counted(self.threads, 'thread')}"
+        set_fields(
+            self,
+            rate=positive(self.rate, f"rate {at}"),
+            cpu=not_negative(self.cpu, f"cpu {at}"),
+            mem=not_negative(self.mem, f"mem {at}"),
+        )
+
 
 @dataclass(frozen=True)
 class ThreadTable:
@@ -51,7 +62,7 @@ class ThreadTable:
 
     def __post_init__(self) -> None:
         if not self.rows:
-            raise ModelError("the thread table is empty: give at least a row for 1 thread")
+            raise ModelError("the thread table is empty: expected at least a row for 1 thread")
         last = 0
         for row in self.rows:
             if row.threads <= last:
@@ -59,9 +70,6 @@ class ThreadTable:
                     f"thread counts must rise from at least 1, but {row.threads} follows {last}"
                 )
             last = row.threads
-            _check_above_zero(row.rate, f"rate at {row.threads} threads")
-            _check_not_negative(row.cpu, f"cpu at {row.threads} threads")
-            _check_not_negative(row.mem, f"mem at {row.threads} threads")
 
     @cached_property
     def best(self) -> ThreadRow:
@@ -102,9 +110,10 @@ class TaskCosts:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            _check_not_negative(getattr(self, field.name), field.name)
+            cost = not_negative(getattr(self, field.name), field.name)
+            set_fields(self, **{field.name: cost})
         if math.isinf(self.thread_rate):
-            raise ModelError("all task costs are 0: give at least one above 0")
+            raise ModelError("all task costs are 0: expected at least one > 0")
 
     @property
     def bounds(self) -> dict[str, float]:
@@ -137,9 +146,9 @@ class ServiceRate:
     service_scv: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_above_zero(self.rate, "service rate")
+        set_fields(self, rate=positive(self.rate, "service rate"))
         for name in ("cpu", "mem", "arrival_scv", "service_scv"):
-            _check_not_negative(getattr(self, name), name)
+            set_fields(self, **{name: not_negative(getattr(self, name), name)})
 
 
 @dataclass(frozen=True)
@@ -151,10 +160,12 @@ class FixedLoad:
     mem: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.threads < 1:
-            raise ModelError(f"threads is {self.threads}: write a whole number above 0")
-        _check_not_negative(self.cpu, "cpu")
-        _check_not_negative(self.mem, "mem")
+        set_fields(
+            self,
+            threads=count(self.threads, "threads"),
+            cpu=not_negative(self.cpu, "cpu"),
+            mem=not_negative(self.mem, "mem"),
+        )
 
 
 Profile = ThreadTable | TaskCosts | ServiceRate | FixedLoad
@@ -165,12 +176,25 @@ class Profiles:
     """Every operator's profile, and each in the form an algorithm asks for.
 
     An algorithm made for one form can run on the others: `table`, `costs` and `service` convert.
-    What one form does not tell (transfer cost in a thread table, say) is 0 in the other; `derived`
-    tells whether a view was converted, so that results can say so.
+    What one form does not give (transfer cost in a thread table, say) is 0 in the other; `derived`
+    says whether a view was converted, so that results can say so. Task costs count memory for
+    tuples in and out (paper 3, Equation 2), the other forms for tuples in: `sent_per_tuple` is how
+    many tuples the operator sends for each that it handles. It matters for memory only.
     """
 
     by_operator: Mapping[str, Profile]
     slot_memory_mb: float
+
+    def __post_init__(self) -> None:
+        """What users give is checked here, since views of it may have any magnitude."""
+        memory_mb = positive(self.slot_memory_mb, "slot_memory_mb", path=("slot_memory_gb",))
+        check_range(memory_mb, "slot_memory_mb", path=("slot_memory_gb",))
+        set_fields(self, slot_memory_mb=memory_mb)
+        for operator, profile in self.by_operator.items():
+            for part in profile.rows if isinstance(profile, ThreadTable) else (profile,):
+                for field in fields(part):
+                    figure = getattr(part, field.name)
+                    check_range(figure, field.name, operator, ("profiles", operator))
 
     def __getitem__(self, operator: str) -> Profile:
         return self.by_operator[operator]
@@ -179,17 +203,40 @@ class Profiles:
         profile = self[operator]
         return profile if isinstance(profile, FixedLoad) else None
 
+    def service_scv(self, operator: str) -> float:
+        """Squared coefficient of variation of service times: 1, exponential, unless it is known."""
+        match self[operator]:
+            case ServiceRate() as profile:
+                return profile.service_scv
+            case FixedLoad():
+                return 0.0
+            case _:
+                return 1.0
+
+    def arrival_scv(self, operator: str) -> float:
+        """Likewise of the times between arrivals: 1, Poisson, unless it is known."""
+        profile = self[operator]
+        return profile.arrival_scv if isinstance(profile, ServiceRate) else 1.0
+
+    def transfer_cpu(self, operator: str) -> float:
+        """Seconds of a core for each tuple sent to or received from another node; 0 if unknown."""
+        match self[operator]:
+            case TaskCosts(transfer_points=points):
+                return points / POINTS_PER_CORE
+            case _:
+                return 0.0
+
     def derived(self, operator: str, form: type) -> bool:
         return not isinstance(self[operator], form)
 
-    def table(self, operator: str) -> ThreadTable:
+    def table(self, operator: str, sent_per_tuple: float = 1.0) -> ThreadTable:
         """As a thread table; the other forms scale linearly until a slot is full."""
         if isinstance(profile := self[operator], ThreadTable):
             return profile
-        service = self.service(operator)
+        service = self.service(operator, sent_per_tuple)
         return _linear_table(service.rate, service.cpu, service.mem)
 
-    def service(self, operator: str) -> ServiceRate:
+    def service(self, operator: str, sent_per_tuple: float = 1.0) -> ServiceRate:
         """As a service rate: what one thread does in a full bundle."""
         match self[operator]:
             case ServiceRate() as service:
@@ -202,25 +249,21 @@ class Profiles:
             case TaskCosts() as costs:
                 rate = costs.thread_rate
                 cpu = rate * costs.cpu_points / POINTS_PER_CORE
-                return ServiceRate(rate, cpu, self._memory(costs, rate))
+                memory_mb = rate * (1 + sent_per_tuple) * costs.memory_mb
+                return ServiceRate(rate, cpu, memory_mb / self.slot_memory_mb)
             case FixedLoad():
                 raise TypeError(f"'{operator}' has a fixed load: it has no rate")
 
-    def costs(self, operator: str) -> TaskCosts:
+    def costs(self, operator: str, sent_per_tuple: float = 1.0) -> TaskCosts:
         """As task costs: per tuple what a thread in a full bundle spends; no transfer cost."""
         if isinstance(profile := self[operator], TaskCosts):
             return profile
         service = self.service(operator)
         return TaskCosts(
             cpu_points=POINTS_PER_CORE * service.cpu / service.rate,
-            # Half, because P-Deployer counts a tuple's memory once coming in and once going out.
-            memory_mb=service.mem * self.slot_memory_mb / service.rate / 2,
+            memory_mb=service.mem * self.slot_memory_mb / service.rate / (1 + sent_per_tuple),
             sojourn_ms=1000.0 / service.rate,
         )
-
-    def _memory(self, costs: TaskCosts, rate: float) -> float:
-        # In and out: a tuple/s in and, at selectivity 1, a tuple/s out.
-        return 2 * rate * costs.memory_mb / self.slot_memory_mb
 
 
 def _linear_table(rate: float, cpu: float, mem: float) -> ThreadTable:
@@ -234,13 +277,3 @@ def _linear_table(rate: float, cpu: float, mem: float) -> ThreadTable:
 
 def _ratio(numerator: float, denominator: float) -> float:
     return numerator / denominator if denominator > 0 else math.inf
-
-
-def _check_above_zero(value: float, what: str) -> None:
-    if not (math.isfinite(value) and value > 0):
-        raise ModelError(f"{what} is {value}: write a number above 0")
-
-
-def _check_not_negative(value: float, what: str) -> None:
-    if not (math.isfinite(value) and value >= 0):
-        raise ModelError(f"{what} is {value}: write 0 or more")

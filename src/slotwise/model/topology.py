@@ -11,11 +11,12 @@ from typing import Literal, get_args
 import rustworkx
 
 from slotwise.model.errors import ModelError
+from slotwise.model.limits import check_range, set_fields
 
 OperatorKind = Literal["source", "operator", "sink"]
 ErrorPolicy = Literal["fail", "skip"]
 GroupingKind = Literal[
-    "shuffle", "fields", "all", "global", "direct", "weighted", "local-or-shuffle"
+    "auto", "shuffle", "fields", "all", "global", "direct", "weighted", "local-or-shuffle"
 ]
 
 
@@ -23,23 +24,25 @@ GroupingKind = Literal[
 class Grouping:
     """How a stream's tuples choose among the threads of its target.
 
-    `shuffle` sends every thread the same share; `fields` sends a key always to the same thread;
+    `auto` sends every thread the share that fills slots evenly: by the plan's routing weights where
+    they differ, else as `shuffle`, which sends every thread the same share. See Plan.routing.
+    `fields` sends a key always to the same thread;
     `all` sends every tuple to every thread; `global` sends all to thread 0; `direct` lets the
     sender choose; `weighted` uses the plan's routing weights; `local-or-shuffle` prefers threads
     in the sender's own slot.
     """
 
-    kind: GroupingKind = "shuffle"
+    kind: GroupingKind = "auto"
     fields: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(GroupingKind):
             known = ", ".join(get_args(GroupingKind))
-            raise ModelError(f"unknown grouping '{self.kind}': write one of {known}")
+            raise ModelError(f"unknown grouping '{self.kind}': expected one of {known}")
         if self.kind == "fields" and not self.fields:
-            raise ModelError("grouping 'fields' needs a field: write {fields: NAME}")
+            raise ModelError("grouping 'fields' needs a field: expected {fields: NAME}")
         if self.fields and self.kind != "fields":
-            raise ModelError(f"grouping '{self.kind}' takes no fields: write {{fields: NAME}}")
+            raise ModelError(f"grouping '{self.kind}' takes no fields: use {{fields: NAME}}")
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,9 @@ class Operator:
     share: float = 1.0
     logic: Logic = Logic()
 
+    def __post_init__(self) -> None:
+        set_fields(self, share=float(self.share))
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -86,6 +92,9 @@ class Stream:
     selectivity: float = 1.0
     grouping: Grouping = Grouping()
     loop: bool = False
+
+    def __post_init__(self) -> None:
+        set_fields(self, selectivity=float(self.selectivity))
 
     def __str__(self) -> str:
         return f"{self.source} → {self.target}"
@@ -152,6 +161,19 @@ class Topology:
                     queue.append(target)
         return tuple(queue)
 
+    @cached_property
+    def parts(self) -> tuple[tuple[int, ...], ...]:
+        """Operator positions by connected part, loops included: no stream leads between two parts.
+        Parts and the operators of each as declared.
+        """
+        graph = _graph(self, with_loops=True)
+        return tuple(sorted(tuple(sorted(p)) for p in rustworkx.weakly_connected_components(graph)))
+
+    @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """Positions of the operators without outputs: there tuples leave the dataflow."""
+        return tuple(i for i, outputs in enumerate(self.outputs) if not outputs)
+
     @property
     def sources(self) -> tuple[Operator, ...]:
         return tuple(o for o in self.operators if o.kind == "source")
@@ -191,25 +213,28 @@ def _check_operators(topology: Topology) -> None:
         if not operator.name:
             raise ModelError("an operator has an empty name", here)
         if operator.name in seen:
-            raise ModelError(f"two operators are called '{operator.name}'", here)
+            raise ModelError(f"duplicate operator name '{operator.name}'", here)
         seen.add(operator.name)
         if operator.kind not in get_args(OperatorKind):
             kinds = ", ".join(get_args(OperatorKind))
             raise ModelError(
                 f"operator '{operator.name}' has the unknown kind '{operator.kind}': "
-                f"write one of {kinds}",
+                f"expected one of {kinds}",
                 (*here, "kind"),
             )
         if not (math.isfinite(operator.share) and operator.share > 0):
             raise ModelError(
-                f"source '{operator.name}' has share {operator.share}: write a number above 0",
+                f"source '{operator.name}' has share {operator.share}: expected a number > 0",
                 (*here, "share"),
             )
+        check_range(operator.share, "share", operator.name, (*here, "share"))
     if not topology.sources:
-        raise ModelError("the topology has no source: give one operator 'kind: source'", where)
+        raise ModelError(
+            "the topology has no source: set 'kind: source' on at least one operator", where
+        )
     if topology.workers is not None and topology.workers < 1:
         raise ModelError(
-            f"workers is {topology.workers}: write a whole number above 0", ("topology", "workers")
+            f"workers is {topology.workers}: expected an integer ≥ 1", ("topology", "workers")
         )
 
 
@@ -234,14 +259,16 @@ def _check_streams(topology: Topology) -> None:
             raise ModelError(f"stream {stream} leaves the sink '{stream.source}'", (*here, "from"))
         if (stream.source, stream.target) in seen:
             raise ModelError(
-                f"there are two streams {stream}: write one, with their selectivities added", here
+                f"duplicate stream {stream}: use one, with their selectivities added", here
             )
         seen.add((stream.source, stream.target))
         if not (math.isfinite(stream.selectivity) and stream.selectivity > 0):
             raise ModelError(
-                f"stream {stream} has selectivity {stream.selectivity}: write a number above 0",
+                f"stream {stream} has selectivity {stream.selectivity}: expected a number > 0",
                 (*here, "selectivity"),
             )
+        what = f"selectivity of stream {stream}"
+        check_range(stream.selectivity, what, path=(*here, "selectivity"))
 
 
 def _check_shape(topology: Topology) -> None:

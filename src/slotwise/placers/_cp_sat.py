@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from slotwise.model.allocation import TOLERANCE
+from slotwise.model.limits import MOST
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpSolver
@@ -33,4 +34,5 @@ def need_units(need: float) -> int:
 
 
 def capacity_units(capacity: float) -> int:
-    return math.floor((capacity + TOLERANCE) * SCALE) - 1
+    """Rounded down. No plan needs more than MOST slots of anything, and CP-SAT has 64 bits."""
+    return math.floor((min(capacity, MOST) + TOLERANCE) * SCALE) - 1

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.model import Allocation, Cluster, Topology
 from slotwise.model.allocation import TOLERANCE
-from slotwise.placers.sam import BundleTable
+from slotwise.placers._bundles import BundleTable
+from slotwise.placers.base import PlacementProblem
 
 MOST_PASSES = 50
 """Passes over all slots and bundles; a handful is usual until nothing gains any more."""
@@ -22,20 +22,15 @@ MOST_WORK = 2_000_000
 
 
 def exchanged(
-    topology: Topology,
-    allocation: Allocation,
-    bundles: BundleTable,
-    cluster: Cluster,
-    stream_rates: NDArray[np.float64],
-    slots: NDArray[np.int64],
+    problem: PlacementProblem, bundles: BundleTable, slots: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Every bundle's slot after hill climbing; never more slots, never more traffic.
 
     O(passes · bundles² · operators); left as it is where that would be too much.
     """
-    if len(slots) ** 2 * len(topology.operators) > MOST_WORK:
+    if len(slots) ** 2 * len(problem.topology.operators) > MOST_WORK:
         return slots
-    state = _State(topology, allocation, bundles, cluster, stream_rates, slots)
+    state = _State(problem, bundles, slots)
     for _ in range(MOST_PASSES):
         gained = [state.exchange_slot(slot) for slot in np.unique(state.slots).tolist()]
         gained += [
@@ -48,18 +43,13 @@ def exchanged(
 
 class _State:
     def __init__(
-        self,
-        topology: Topology,
-        allocation: Allocation,
-        bundles: BundleTable,
-        cluster: Cluster,
-        stream_rates: NDArray[np.float64],
-        slots: NDArray[np.int64],
+        self, problem: PlacementProblem, bundles: BundleTable, slots: NDArray[np.int64]
     ) -> None:
+        cluster = problem.cluster
         self.bundles, self.cluster, self.slots = bundles, cluster, slots.copy()
-        self.columns, pair_rates = _columns(topology, allocation, bundles, stream_rates)
+        self.columns, pair_rates = _columns(problem, bundles)
         self.pulls = pair_rates + pair_rates.T
-        self.least_gain = 1e-9 * float(stream_rates.sum())
+        self.least_gain = 1e-9 * float(problem.stream_rates.sum())
         self.needs = np.stack((bundles.cpu, bundles.mem), axis=1)
         self.capacity = np.stack((cluster.slot_cpu, cluster.slot_memory), axis=1)
         kinds = np.unique(self.capacity, axis=0, return_inverse=True)
@@ -128,15 +118,13 @@ class _State:
 
 
 def _columns(
-    topology: Topology,
-    allocation: Allocation,
-    bundles: BundleTable,
-    stream_rates: NDArray[np.float64],
+    problem: PlacementProblem, bundles: BundleTable
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Per bundle its threads by column, and the rate between one thread of each two columns.
 
     Columns are the operators, then the threads 0 of operators again.
     """
+    topology, allocation = problem.topology, problem.allocation
     size = len(topology.operators)
     columns = np.zeros((len(bundles.operator), 2 * size))
     columns[np.arange(len(columns)), bundles.operator] = bundles.threads
@@ -144,7 +132,7 @@ def _columns(
     columns[first_bundle, size + np.arange(size)] = 1
     pair_rates = np.zeros((2 * size, 2 * size))
     for position, (source, target) in enumerate(topology.edges):
-        rate = stream_rates[position] / allocation.threads[source]
+        rate = problem.stream_rates[position] / allocation.threads[source]
         if topology.streams[position].grouping.kind == "global":
             pair_rates[source, size + target] += rate
         else:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from slotwise.model import Cluster, whole
 from slotwise.model.allocation import TOLERANCE
+from slotwise.placers._bundles import BundleTable
 from slotwise.placers._cp_sat import MOST_VARIABLES, capacity_units, need_units, solver
-from slotwise.placers.sam import BundleTable
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar
@@ -193,7 +193,7 @@ def _load(variables: _Variables, sizes: _Sizes, b: Bin, resource: int):  # type:
 
 
 def _hint(model: CpModel, variables: _Variables, sizes: _Sizes, start: NDArray[np.int64]) -> None:
-    """Tell the solver the packing it starts from, its bins in the order the model asks for."""
+    """Give the solver the packing it starts from, its bins in the order the model asks for."""
     packed = np.flatnonzero(sizes.needs[sizes.need_of, 2] == 0)
     counts: dict[int, dict[int, int]] = {}
     for bundle in packed.tolist():

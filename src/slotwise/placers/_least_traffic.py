@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.model import Allocation, Cluster, Topology
+from slotwise.model import Cluster, Topology
+from slotwise.placers._bundles import BundleTable
 from slotwise.placers._cp_sat import MOST_VARIABLES, capacity_units, need_units, solver
-from slotwise.placers.sam import BundleTable
+from slotwise.placers.base import PlacementProblem
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar
@@ -43,13 +44,9 @@ class Quietest:
     bound: float
 
 
-def traffic_between_nodes(
-    topology: Topology,
-    allocation: Allocation,
-    stream_rates: NDArray[np.float64],
-    thread_node: NDArray[np.int64],
-) -> float:
+def traffic_between_nodes(problem: PlacementProblem, thread_node: NDArray[np.int64]) -> float:
     """Tuples/s that leave their node, streams divided evenly over their pairs of threads."""
+    topology, allocation = problem.topology, problem.allocation
     nodes = int(thread_node.max()) + 1
     shares = np.zeros((len(topology.operators), nodes))
     np.add.at(shares, (allocation.thread_operator, thread_node), 1.0)
@@ -59,27 +56,23 @@ def traffic_between_nodes(
         receiving = shares[target]
         if topology.streams[position].grouping.kind == "global":
             receiving = np.arange(nodes) == thread_node[allocation.first_thread[target]]
-        leaving += float(stream_rates[position] * (1.0 - shares[source] @ receiving))
+        leaving += float(problem.stream_rates[position] * (1.0 - shares[source] @ receiving))
     return max(0.0, leaving)
 
 
 def least_traffic(
-    topology: Topology,
-    bundles: BundleTable,
-    cluster: Cluster,
-    stream_rates: NDArray[np.float64],
-    start: NDArray[np.int64],
-    effort: float,
+    problem: PlacementProblem, bundles: BundleTable, start: NDArray[np.int64], effort: float
 ) -> Quietest:
     """Improve on `start` (each bundle's slot), in as many slots, as far as `effort` goes."""
-    items = _Items(bundles)
+    topology, cluster, items = problem.topology, problem.cluster, _Items(bundles)
     nodes = _nodes_that_matter(cluster, len(np.unique(start)))
     most = len(np.unique(start)) - int(bundles.full.sum())
     numbers = {v: range(min(cluster.nodes[v].slots, most)) for v in nodes}
     counts = len(items.full) * len(nodes) + len(items.partial) * sum(map(len, numbers.values()))
     if counts + len(topology.streams) * len(nodes) > MOST_VARIABLES:
         return Quietest(start, 0.0)
-    return _search(_Problem(topology, items, cluster, stream_rates, numbers, most), start, effort)
+    counted = _Problem(topology, items, cluster, problem.stream_rates, numbers, most)
+    return _search(counted, start, effort)
 
 
 class _Items:
@@ -111,6 +104,8 @@ class _Items:
 
 @dataclass(frozen=True)
 class _Problem:
+    """In counts of bundles that are alike."""
+
     topology: Topology
     items: _Items
     cluster: Cluster
@@ -291,7 +286,7 @@ def _staying_units(model: CpModel, variables: _Variables, problem: _Problem, per
 def _hint(
     model: CpModel, variables: _Variables, problem: _Problem, start: NDArray[np.int64]
 ) -> None:
-    """Tell the solver what it starts from, nodes and slots in the order the model asks for."""
+    """Give the solver what it starts from, nodes and slots in the order the model asks for."""
     items, cluster = problem.items, problem.cluster
     full = np.isin(items.of_bundle, items.full)
     node_of = cluster.slot_node[start]

@@ -1,4 +1,4 @@
-"""What a thread or bundle that fits nowhere lacks, told where it comes closest to fitting."""
+"""What a thread or bundle that fits nowhere lacks, reported where it comes closest to fitting."""
 
 from __future__ import annotations
 

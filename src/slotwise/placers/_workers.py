@@ -1,12 +1,11 @@
-"""Workers: the slots a topology runs in, and how the threads of a node share them."""
+"""Workers: the slots a topology runs in, how many threads one holds, and how threads share them."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.model import Cluster, Refusal, Topology
-from slotwise.placers.round_robin import even_order
+from slotwise.model import Cluster, Refusal, Topology, counted, whole
 
 
 def worker_slots(name: str, topology: Topology, cluster: Cluster) -> NDArray[np.int64] | Refusal:
@@ -17,15 +16,43 @@ def worker_slots(name: str, topology: Topology, cluster: Cluster) -> NDArray[np.
     O(slots · log slots).
     """
     asked = topology.workers or cluster.slots
-    if asked > cluster.slots:
-        return Refusal(
-            name,
-            f"topology '{topology.name}' asks for {asked} workers "
-            f"but the cluster has {cluster.slots} slots",
-            resource="slots",
-            missing=float(asked - cluster.slots),
-        )
+    if refusal := too_few_slots(name, asked, cluster):
+        return refusal
     return even_order(cluster)[:asked]
+
+
+def too_few_slots(name: str, workers: int, cluster: Cluster) -> Refusal | None:
+    """The placer's refusal if the cluster has fewer slots than workers."""
+    if workers <= cluster.slots:
+        return None
+    return Refusal(
+        name,
+        f"{counted(workers, 'worker')} need a slot each, but the cluster has "
+        f"{counted(cluster.slots, 'slot')}",
+        resource="slots",
+        missing=float(workers - cluster.slots),
+    )
+
+
+def even_order(cluster: Cluster) -> NDArray[np.int64]:
+    """All slots, the first of every node before the second of any.
+
+    >>> from slotwise.model import Node
+    >>> even_order(Cluster((Node("a", 2, 7.0), Node("b", 2, 7.0)), slot_memory_gb=3.5)).tolist()
+    [0, 2, 1, 3]
+    """
+    index_in_node = np.arange(cluster.slots) - cluster.first_slot[cluster.slot_node]
+    return np.argsort(index_in_node, kind="stable")
+
+
+def most_threads(threads: int, workers: int, alpha: float) -> int:
+    """M(α) = ⌈E/W⌉ + α·(E − W + 1 − ⌈E/W⌉), rounded up: the most threads in one worker (paper 2).
+
+    >>> [most_threads(30, 8, alpha) for alpha in (0, 0.05, 0.2)]
+    [4, 5, 8]
+    """
+    least = -(-threads // workers)
+    return whole(least + alpha * (threads - workers + 1 - least))
 
 
 def shared_evenly(

@@ -1,4 +1,4 @@
-"""The yardstick: fewest slots, then least traffic between nodes, by constraint programming."""
+"""Fewest slots, then least traffic between nodes, by constraint programming: a reference."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.model import Allocation, Cluster, Placement, Refusal, Topology, Traffic
-from slotwise.placers._base import Guarantee
+from slotwise.model import Cluster, Placement, Refusal, counted
+from slotwise.placers._best_fit import fit
+from slotwise.placers._bundles import BundleTable, too_big
 from slotwise.placers._exchanges import exchanged
 from slotwise.placers._fewest_slots import Packing, fewest_slots
 from slotwise.placers._least_traffic import Quietest, least_traffic, traffic_between_nodes
-from slotwise.placers.sam import BundleTable, fit, too_big
+from slotwise.placers._options import check_option
+from slotwise.placers._parts import Parts
+from slotwise.placers.base import Guarantee, PlacementProblem
 
 TRAFFIC_EFFORT = 0.2
 """Phase 2's share of the effort: what it can prove it proves soon, or not for a long time."""
@@ -45,27 +48,27 @@ class Exact:
     """The most work, in deterministic seconds; each takes one to five real ones."""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.effort) and self.effort > 0):
-            raise ValueError(f"effort is {self.effort}: write a number above 0")
+        valid = math.isfinite(self.effort) and self.effort > 0
+        check_option("effort", self.effort, valid, "a number > 0")
 
-    def place(
-        self, topology: Topology, allocation: Allocation, cluster: Cluster, traffic: Traffic
-    ) -> Placement | Refusal:
+    def place(self, problem: PlacementProblem) -> Placement | Refusal:
+        allocation, cluster = problem.allocation, problem.cluster
         bundles = BundleTable.of(allocation)
         if refusal := too_big(self.name, allocation, bundles, cluster):
             return refusal
-        packing = fewest_slots(bundles, cluster, _start(topology, bundles, cluster), self.effort)
+        start = _start(problem, bundles)
+        packing = fewest_slots(bundles, cluster, start, self.effort)
         if packing.slots is None:
             return self._refusal(packing, cluster)
-        start = exchanged(topology, allocation, bundles, cluster, traffic.streams, packing.slots)
+        improved = exchanged(problem, bundles, packing.slots)
         effort = TRAFFIC_EFFORT * self.effort
-        quietest = least_traffic(topology, bundles, cluster, traffic.streams, start, effort)
+        quietest = least_traffic(problem, bundles, improved, effort)
 
         def leaving(slots: NDArray[np.int64]) -> float:
             thread_node = cluster.slot_node[np.repeat(slots, bundles.threads)]
-            return traffic_between_nodes(topology, allocation, traffic.streams, thread_node)
+            return traffic_between_nodes(problem, thread_node)
 
-        slots = min((start, quietest.slots), key=leaving)
+        slots = min((improved, quietest.slots), key=leaving)
         return Placement(
             self.name,
             tuple(allocation.threads.tolist()),
@@ -77,42 +80,46 @@ class Exact:
     def _slots_reason(self, slots: NDArray[np.int64], packing: Packing) -> str:
         used = len(np.unique(slots))
         if used <= packing.bound:
-            return f"{used} slots are used: proven to be the fewest"
+            return f"{counted(used, 'slot')} used: proven to be the fewest"
         return (
-            f"{used} slots are used; at least {packing.bound} are needed "
-            f"(not settled with effort {self.effort:g})"
+            f"{counted(used, 'slot')} used; at least {packing.bound} are needed "
+            f"(not decided with effort {self.effort:g})"
         )
 
     def _traffic_reason(self, leaving: float, quietest: Quietest) -> str:
-        told = f"{leaving:,.1f} tuples/s leave their node"
+        text = f"{leaving:,.1f} tuples/s leave their node"
         # The solver counts in tiny parts of all traffic, rounded per pair of threads.
         if leaving <= quietest.bound * (1 + 1e-9) + 1e-6:
-            return f"{told}: proven to be the least in that many slots"
+            return f"{text}: proven to be the least in that many slots"
         return (
-            f"{told}; at least {quietest.bound:,.1f} must in that many slots "
-            f"(not settled with effort {self.effort:g})"
+            f"{text}; at least {quietest.bound:,.1f} must with that many slots "
+            f"(not decided with effort {self.effort:g})"
         )
 
     def _refusal(self, packing: Packing, cluster: Cluster) -> Refusal:
         missing = max(1, packing.bound - cluster.slots)
+        slots = counted(cluster.slots, "slot")
         if packing.infeasible:
             explanation = (
-                f"{cluster.slots} slots are proven too few for the bundles kept whole: "
-                f"at least {missing} more needed"
+                f"{slots} proven to be too few for whole bundles: at least {missing} more needed"
             )
         else:
             explanation = (
-                f"no way to fit the bundles whole in {cluster.slots} slots was found with effort "
-                f"{self.effort:g}; there may be one"
+                f"no placement of whole bundles in {slots} was found with effort "
+                f"{self.effort:g}; one may exist"
             )
         return Refusal(self.name, explanation, resource="slots", missing=float(missing))
 
 
-def _start(topology: Topology, bundles: BundleTable, cluster: Cluster) -> NDArray[np.int64] | None:
-    """SAM's packing, or best fit by falling size where that needs fewer slots; None if neither."""
-    sweeps = bundles.sweeps(topology)
+def _start(problem: PlacementProblem, bundles: BundleTable) -> NDArray[np.int64] | None:
+    """SAM's packing, or best fit by falling size where that needs fewer slots; None if neither.
+
+    Parts are not kept apart: fewer slots come first here, and traffic is lowered afterwards.
+    """
+    parts = Parts.as_one(problem.allocation)
+    sweeps = bundles.sweeps(problem.topology, parts)
     size = np.maximum(bundles.cpu, bundles.mem)
     falling = sweeps[np.lexsort((-size[sweeps], ~bundles.full[sweeps]))]
-    fitted = [fit(bundles, order, cluster) for order in (sweeps, falling)]
+    fitted = [fit(bundles, order, parts, problem.cluster) for order in (sweeps, falling)]
     complete = [f.slots for f in fitted if f.unplaced is None]
     return min(complete, key=lambda slots: len(np.unique(slots)), default=None)

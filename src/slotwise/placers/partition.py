@@ -8,13 +8,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.model import Allocation, Cluster, Placement, Refusal, Topology, Traffic
-from slotwise.placers._base import Guarantee
+from slotwise.model import Allocation, Placement, Refusal, counted
+from slotwise.placers._options import check_option
 from slotwise.placers._pairs import Pairs
+from slotwise.placers._silence import silenced_stdout
 from slotwise.placers._workers import shared_evenly, worker_slots
+from slotwise.placers.base import Guarantee, PlacementProblem
 
 LARGEST_SUM = 2**30
 """METIS counts in 32-bit integers: weights are scaled so that their sum stays below."""
+LARGEST_SEED = 2**31 - 1
+"""For the same reason."""
 VERTICES_PER_NODE = 16
 
 
@@ -38,24 +42,28 @@ class Partition:
 
     seed: int = 0
 
-    def place(
-        self, topology: Topology, allocation: Allocation, cluster: Cluster, traffic: Traffic
-    ) -> Placement | Refusal:
-        slots = worker_slots(self.name, topology, cluster)
+    def __post_init__(self) -> None:
+        valid = 0 <= self.seed <= LARGEST_SEED
+        check_option("seed", self.seed, valid, f"an integer from 0 to {LARGEST_SEED}")
+
+    def place(self, problem: PlacementProblem) -> Placement | Refusal:
+        allocation, cluster = problem.allocation, problem.cluster
+        slots = worker_slots(self.name, problem.topology, cluster)
         if isinstance(slots, Refusal):
             return slots
         shares = np.bincount(cluster.slot_node[slots], cluster.slot_cpu[slots])
-        vertex = _vertices(allocation, len(shares) if traffic.measured is None else None)
-        flows = traffic.between_threads(topology, allocation)
+        vertex = _vertices(allocation, len(shares) if problem.measured is None else None)
+        flows = problem.thread_traffic
         size = int(vertex[-1]) + 1
         pairs = Pairs.of(size, vertex[flows.senders], vertex[flows.receivers], flows.rates)
         cpu = np.bincount(vertex, allocation.thread_cpu)
         part = self._cut(pairs, cpu.astype(np.float64), shares[:size].astype(np.float64))
+        parts = counted(len(shares[:size]), "part")
         return Placement(
             self.name,
             tuple(allocation.threads.tolist()),
             shared_evenly(part[vertex], allocation.thread_cpu, slots, cluster),
-            (f"{len(shares[:size])} parts of a graph of {size} vertices",),
+            (f"{parts} of a graph of {counted(size, 'vertex', 'vertices')}",),
         )
 
     def _cut(
@@ -63,14 +71,18 @@ class Partition:
     ) -> NDArray[np.int64]:
         import pymetis
 
-        _, parts = pymetis.part_graph(
-            len(shares),
-            pymetis.CSRAdjacency(pairs.first, pairs.neighbours),
-            vweights=_integers(cpu),
-            eweights=_integers(pairs.rates),
-            tpwgts=(shares / shares.sum()).tolist(),
-            options=pymetis.Options(seed=self.seed),
-        )
+        # METIS bisects again and again, and prints a complaint where a half has no vertex left for
+        # its parts. That is no fault: a few heavy threads fill the large nodes and the others stay
+        # empty. Which weights lead there is known only after the cut, so it cannot be avoided.
+        with silenced_stdout():
+            _, parts = pymetis.part_graph(
+                len(shares),
+                pymetis.CSRAdjacency(pairs.first, pairs.neighbours),
+                vweights=_integers(cpu),
+                eweights=_integers(pairs.rates),
+                tpwgts=(shares / shares.sum()).tolist(),
+                options=pymetis.Options(seed=self.seed),
+            )
         return np.array(parts, dtype=np.int64)
 
 

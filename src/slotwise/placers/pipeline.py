@@ -24,15 +24,14 @@ from numpy.typing import NDArray
 
 from slotwise.model import (
     Allocation,
-    Cluster,
     CommunicationSchedule,
     Placement,
     Refusal,
     Topology,
-    Traffic,
+    counted,
 )
-from slotwise.placers._base import Guarantee
 from slotwise.placers._workers import worker_slots
+from slotwise.placers.base import Guarantee, PlacementProblem
 
 Ints = NDArray[np.int64]
 
@@ -57,9 +56,8 @@ class Pipeline:
     name: ClassVar[str] = "pipeline"
     guarantees: ClassVar[frozenset[Guarantee]] = frozenset()
 
-    def place(
-        self, topology: Topology, allocation: Allocation, cluster: Cluster, traffic: Traffic
-    ) -> Placement | Refusal:
+    def place(self, problem: PlacementProblem) -> Placement | Refusal:
+        topology, allocation, cluster = problem.topology, problem.allocation, problem.cluster
         slots = worker_slots(self.name, topology, cluster)
         if isinstance(slots, Refusal):
             return slots
@@ -203,8 +201,8 @@ def _reasons(largest: int, threads: int, nodes: int) -> tuple[str, ...]:
     if threads == largest:
         return ()
     return (
-        f"{largest} threads and {nodes} nodes have no common divisor: "
-        f"padded with dummies to {threads} threads",
+        f"{counted(largest, 'thread')} and {counted(nodes, 'node')} have no common divisor: "
+        f"padded with dummies to {counted(threads, 'thread')}",
     )
 
 

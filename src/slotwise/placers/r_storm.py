@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from slotwise.model import Allocation, Cluster, Placement, Refusal, Topology, Traffic
+from slotwise.model import Allocation, Cluster, Placement, Refusal, Topology, counted
 from slotwise.model.allocation import TOLERANCE
-from slotwise.placers._base import Guarantee
-from slotwise.placers._fit_trees import may_hold, new_first_tree, put_first
+from slotwise.placers._fit_trees import may_hold, new_first_tree, put_first, remove_first
+from slotwise.placers._options import check_option
+from slotwise.placers._parts import Parts
 from slotwise.placers._shortfall import shortfall
+from slotwise.placers.base import Guarantee, PlacementProblem
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -32,8 +37,12 @@ class RStorm:
     never over their memory, but a slot may be over its CPU. Needs are even shares of what the
     operator is charged.
 
-    Untouched nodes of one size tie but for their rack, so two of each size are looked at; the nodes
-    in use are searched by branch and bound. About O(threads · (sizes + log nodes + slots a node)).
+    Independent parts are placed one after the other, each on a node or in a rack if one has room
+    (`Parts.steps`); the paper's rule then sees only the nodes of the steps so far, and starts from
+    the first of them.
+
+    Untouched nodes of one size and rack tie, so the first of each stands for all; the search is by
+    branch and bound. About O(threads · (log nodes + slots a node) + nodes · sizes · racks).
     """
 
     name: ClassVar[str] = "r-storm"
@@ -48,35 +57,36 @@ class RStorm:
     def __post_init__(self) -> None:
         for field in fields(self):
             weight = getattr(self, field.name)
-            if not (math.isfinite(weight) and weight >= 0):
-                raise ValueError(f"{field.name} is {weight}: write 0 or more")
+            valid = math.isfinite(weight) and weight >= 0
+            check_option(field.name, weight, valid, "a number ≥ 0")
 
-    def place(
-        self, topology: Topology, allocation: Allocation, cluster: Cluster, traffic: Traffic
-    ) -> Placement | Refusal:
+    def place(self, problem: PlacementProblem) -> Placement | Refusal:
+        allocation, cluster = problem.allocation, problem.cluster
+        parts = Parts.of(problem.topology, allocation)
+        order, ends = _sweeps(problem.topology, allocation, parts)
+        weights = np.array([self.cpu_weight, self.memory_weight, self.network_weight])
+        room = _room(cluster)
         slots = np.full(allocation.total_threads, -1, dtype=np.int64)
-        node_cpu = np.add.reduceat(cluster.slot_cpu, cluster.first_slot[:-1])
-        slot_mem = cluster.slot_memory.copy()
-        order = _sweeps(topology, allocation)
-        placed = _place(
-            *(allocation.thread_cpu, allocation.thread_mem, order),
-            np.array([self.cpu_weight, self.memory_weight, self.network_weight]),
-            *(cluster.first_slot, cluster.node_rack, _groups(cluster)),
-            *(node_cpu, slot_mem, slots),
-        )
-        if placed < len(order):
-            return self._refusal(allocation, cluster, int(order[placed]), node_cpu, slot_mem)
-        threads, used = tuple(allocation.threads.tolist()), len(np.unique(slots))
-        reason = f"each thread on the nearest node that holds it; {used} slots used"
-        return Placement(self.name, threads, slots, (reason,))
+        for turn, threads in enumerate(np.split(order, ends[:-1])):
+            steps = parts.steps(turn, room.node_cpu, room.node_mem, cluster.node_rack)
+            needs = allocation.thread_cpu[threads], allocation.thread_mem[threads]
+            found = _place(*needs, weights, *steps, room)
+            slots[threads] = found
+            if found[-1] < 0:
+                stuck = int(threads[np.argmin(found)])
+                return self._refusal(allocation, cluster, stuck, room.node_cpu, room.slot_mem)
+        used = len(np.unique(slots))
+        reason = f"each thread on the nearest node that holds it; {counted(used, 'slot')} used"
+        threads_each = tuple(allocation.threads.tolist())
+        return Placement(self.name, threads_each, slots, (reason, *parts.reasons()))
 
     def _refusal(
         self,
         allocation: Allocation,
         cluster: Cluster,
         thread: int,
-        node_cpu: NDArray[np.float64],
-        slot_mem: NDArray[np.float64],
+        node_cpu: Floats,
+        slot_mem: Floats,
     ) -> Refusal:
         operator = allocation.operators[allocation.thread_operator[thread]].operator
         cpu, mem = float(allocation.thread_cpu[thread]), float(allocation.thread_mem[thread])
@@ -94,127 +104,139 @@ class RStorm:
         )
 
 
-def _sweeps(topology: Topology, allocation: Allocation) -> NDArray[np.int64]:
-    """Threads in R-Storm's order: thread n of every operator before thread n + 1 of any."""
+def _sweeps(topology: Topology, allocation: Allocation, parts: Parts) -> tuple[Ints, Ints]:
+    """Threads in R-Storm's order, part by part, and where each part ends: thread n of every
+    operator before thread n + 1 of any.
+    """
     turn = np.argsort(topology.breadth_first_order)[allocation.thread_operator]
     sweep = np.arange(allocation.total_threads) - np.repeat(
         allocation.first_thread[:-1], allocation.threads
     )
-    return np.lexsort((turn, sweep))
+    part = parts.turn[allocation.thread_operator]
+    order = np.lexsort((turn, sweep, part))
+    return order, parts.ends(part[order])
 
 
-def _groups(cluster: Cluster) -> tuple[NDArray[np.int64], ...]:
-    """Nodes grouped by the size and number of their slots, and again by that and their rack.
+class _Room(NamedTuple):
+    """What nodes and slots have left, as the kernels see it."""
 
-    The nodes ranked by size and where each size begins (one more entry at the end), then the same
-    by size and rack: kind = size · racks + rack.
+    node_cpu: Floats
+    node_mem: Floats
+    roomiest: Floats
+    """Per node, the memory left in its roomiest slot."""
+    slot_mem: Floats
+    first_slot: Ints
+    node_rack: Ints
+    kind: Ints
+    """Per node, which others are like it while untouched: of the same size and in the same rack."""
+    touched: NDArray[np.bool_]
+    tree: Floats
+    """A first tree of the nodes that may be used: CPU left, memory left in the roomiest slot, the
+    lesser of both, and negated, so that maxima bound distances from below: CPU left, memory left.
     """
+
+
+def _room(cluster: Cluster) -> _Room:
     first = cluster.first_slot[:-1]
-    traits = (np.diff(cluster.first_slot), cluster.slot_cpu[first], cluster.slot_memory[first])
-    distinct, inverse = np.unique(np.stack(traits, axis=1), axis=0, return_inverse=True)
-    size = inverse.ravel()
-    racks = int(cluster.node_rack.max()) + 1
-    kind = size * racks + cluster.node_rack
-    return *_ranked(size, len(distinct)), *_ranked(kind, len(distinct) * racks)
+    traits = (
+        *(np.diff(cluster.first_slot), cluster.slot_cpu[first], cluster.slot_memory[first]),
+        cluster.node_rack,
+    )
+    kind = np.unique(np.stack(traits, axis=1), axis=0, return_inverse=True)[1].ravel()
+    return _Room(
+        np.add.reduceat(cluster.slot_cpu, first),
+        np.add.reduceat(cluster.slot_memory, first),
+        np.maximum.reduceat(cluster.slot_memory, first),
+        cluster.slot_memory.copy(),
+        cluster.first_slot,
+        cluster.node_rack,
+        kind.astype(np.int64),
+        np.zeros(len(first), dtype=np.bool_),
+        new_first_tree(len(first), 5),
+    )
 
 
-def _ranked(group: NDArray[np.int64], groups: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Nodes by group, in order within a group, and where each group begins."""
-    ranked = np.argsort(group, kind="stable")
-    return ranked, np.searchsorted(group[ranked], np.arange(groups + 1))
-
-
-# Kernels. The nodes in use are in a first tree: CPU left, memory left in the roomiest slot, the
-# lesser of both, and negated, so that maxima bound distances from below: CPU left, memory left.
-# Untouched nodes of one size are equally far but for their rack, so of each size the first one, and
-# the first one in the reference's rack, stand for all.
+# Kernels. Untouched nodes of one kind are equally far, so the first of each is in the tree for all;
+# when it is used, the next one of its kind enters.
 
 
 @njit(cache=True)
-def _place(  # type: ignore[no-untyped-def]
-    cpu, mem, order, weights, first_slot, node_rack, groups, node_cpu, slot_mem, slots
-):
-    """Place threads in order; return how many were placed. Changes the last three arrays."""
-    by_size, size_start, by_kind, kind_start = groups
-    racks = (len(kind_start) - 1) // (len(size_start) - 1)
-    of_size, of_kind = size_start[:-1].copy(), kind_start[:-1].copy()
-    touched = np.zeros(len(node_cpu), dtype=np.bool_)
-    in_use = new_first_tree(len(node_cpu), 5)
-    node_mem, roomiest = _memory_by_node(first_slot, slot_mem)
-    state = (node_cpu, node_mem, roomiest, node_rack)
-    reference = 0
-    for done in range(len(order)):
-        thread = order[done]
-        need = (cpu[thread], mem[thread])
-        nearest = _nearer((-1, np.inf), reference, need, weights, reference, state)
-        for size in range(len(of_size)):
-            kind = size * racks + node_rack[reference]
-            for node in (
-                _first_untouched(by_size, size_start, of_size, size, touched),
-                _first_untouched(by_kind, kind_start, of_kind, kind, touched),
-            ):
-                if node >= 0:
-                    nearest = _nearer(nearest, node, need, weights, reference, state)
-        node = _nearest(in_use, nearest, need, weights, reference, state)
+def _place(cpu, mem, weights, nodes, ends, room):  # type: ignore[no-untyped-def]
+    """Each of a part's threads' slot; -1 for one that fits nowhere and those after it."""
+    slots = np.full(len(cpu), -1)
+    following = np.full(len(room.node_cpu), -1)
+    last = np.full(room.kind.max() + 1, -1)
+    opened, step, done = 0, 0, 0
+    reference = nodes[0]
+    while done < len(cpu):
+        need = cpu[done], mem[done]
+        node = _nearest(need, weights, reference, room)
         if node < 0:
-            return done
-        touched[node] = True
-        slot = first_slot[node]
-        while slot_mem[slot] < mem[thread] - TOLERANCE:
-            slot += 1
-        slots[thread] = slot
-        node_cpu[node] -= cpu[thread]
-        node_mem[node] -= mem[thread]
-        slot_mem[slot] -= mem[thread]
-        roomiest[node] = slot_mem[first_slot[node] : first_slot[node + 1]].max()
-        lesser = min(node_cpu[node], roomiest[node])
-        figures = (node_cpu[node], roomiest[node], lesser, -node_cpu[node], -node_mem[node])
-        put_first(in_use, node, figures)
+            if step == len(ends):
+                break
+            _open(nodes[opened : ends[step]], following, last, room)
+            opened, step = ends[step], step + 1
+            continue
+        slots[done] = _put(node, need, room)
+        if not room.touched[node]:
+            room.touched[node] = True
+            if following[node] >= 0:
+                _enter(following[node], room)
+            else:
+                last[room.kind[node]] = -1
         reference = node
-    return len(order)
+        done += 1
+    for node in nodes[:opened]:
+        remove_first(room.tree, node)
+    return slots
 
 
 @njit(cache=True)
-def _first_untouched(ranked, start, positions, group, touched):  # type: ignore[no-untyped-def]
-    """The group's first node that was never used; -1 if all were. Moves the group's position."""
-    position = positions[group]
-    while position < start[group + 1] and touched[ranked[position]]:
-        position += 1
-    positions[group] = position
-    return ranked[position] if position < start[group + 1] else -1
+def _open(nodes, following, last, room):  # type: ignore[no-untyped-def]
+    """Let these nodes be used: untouched ones wait behind the last one of their kind."""
+    for node in nodes:
+        kind = room.kind[node]
+        if room.touched[node]:
+            _enter(node, room)
+            continue
+        if last[kind] < 0:
+            _enter(node, room)
+        else:
+            following[last[kind]] = node
+        last[kind] = node
 
 
 @njit(cache=True)
-def _memory_by_node(first_slot, slot_mem):  # type: ignore[no-untyped-def]
-    """Per node, the memory of all its slots and of its roomiest one."""
-    nodes = len(first_slot) - 1
-    total, roomiest = np.empty(nodes), np.empty(nodes)
-    for node in range(nodes):
-        of_node = slot_mem[first_slot[node] : first_slot[node + 1]]
-        total[node], roomiest[node] = of_node.sum(), of_node.max()
-    return total, roomiest
+def _enter(node, room):  # type: ignore[no-untyped-def]
+    """Set the node's figures in the tree."""
+    cpu, mem, roomiest = room.node_cpu[node], room.node_mem[node], room.roomiest[node]
+    put_first(room.tree, node, (cpu, roomiest, min(cpu, roomiest), -cpu, -mem))
 
 
 @njit(cache=True)
-def _nearer(best, node, need, weights, reference, state):  # type: ignore[no-untyped-def]
-    """The nearer of the best (node, distance) so far and this node, if the node holds the need."""
+def _put(node, need, room):  # type: ignore[no-untyped-def]
+    """Charge the need to the node and to its first slot that holds it; return that slot."""
     cpu, mem = need
-    node_cpu, node_mem, roomiest, node_rack = state
-    if node_cpu[node] < cpu - TOLERANCE or roomiest[node] < mem - TOLERANCE:
-        return best
-    away = weights[0] * (cpu - node_cpu[node]) ** 2 + weights[1] * (mem - node_mem[node]) ** 2
-    if node != reference:
-        away += weights[2] * (0.5 if node_rack[node] == node_rack[reference] else 1.0)
-    if away < best[1] or (away == best[1] and node < best[0]):
-        return node, away
-    return best
+    slot = room.first_slot[node]
+    while room.slot_mem[slot] < mem - TOLERANCE:
+        slot += 1
+    room.node_cpu[node] -= cpu
+    room.node_mem[node] -= mem
+    room.slot_mem[slot] -= mem
+    room.roomiest[node] = room.slot_mem[room.first_slot[node] : room.first_slot[node + 1]].max()
+    _enter(node, room)
+    return slot
 
 
 @njit(cache=True)
-def _nearest(tree, best, need, weights, reference, state):  # type: ignore[no-untyped-def]
-    """The nearest of the best so far and all nodes in the tree that hold the need; -1 if none."""
+def _nearest(need, weights, reference, room):  # type: ignore[no-untyped-def]
+    """The nearest node in the tree that holds the need, the lowest of equals; -1 if none does."""
     cpu, mem = need
+    tree = room.tree
     size = len(tree) // 2
+    best, least = -1, np.inf
+    if tree[size + reference, 0] > -np.inf:
+        best, least = _nearer(best, least, reference, need, weights, reference, room)
     stack = np.empty(128, dtype=np.int64)
     stack[0], height = 1, 1
     while height > 0:
@@ -224,11 +246,26 @@ def _nearest(tree, best, need, weights, reference, state):  # type: ignore[no-un
             continue
         bound = weights[0] * (max(-tree[at, 3], cpu) - cpu) ** 2
         bound += weights[1] * (max(-tree[at, 4], mem) - mem) ** 2
-        if bound > best[1]:
+        if bound > least:
             continue
         if at >= size:
-            best = _nearer(best, at - size, need, weights, reference, state)
+            best, least = _nearer(best, least, at - size, need, weights, reference, room)
         else:
             stack[height], stack[height + 1] = 2 * at + 1, 2 * at
             height += 2
-    return best[0]
+    return best
+
+
+@njit(cache=True)
+def _nearer(best, least, node, need, weights, reference, room):  # type: ignore[no-untyped-def]
+    """The nearer of the best node so far and this one, if this one holds the need; its distance."""
+    cpu, mem = need
+    if room.node_cpu[node] < cpu - TOLERANCE or room.roomiest[node] < mem - TOLERANCE:
+        return best, least
+    away = weights[0] * (cpu - room.node_cpu[node]) ** 2
+    away += weights[1] * (mem - room.node_mem[node]) ** 2
+    if node != reference:
+        away += weights[2] * (0.5 if room.node_rack[node] == room.node_rack[reference] else 1.0)
+    if away < least or (away == least and node < best):
+        return node, away
+    return best, least

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slotwise.model import Allocation, Cluster, Placement, Refusal, Topology, Traffic
-from slotwise.placers._base import Guarantee
+from slotwise.model import Placement, Refusal, counted
+from slotwise.placers._options import check_option
+from slotwise.placers._workers import even_order, too_few_slots
+from slotwise.placers.base import Guarantee, PlacementProblem
 
 
 @dataclass(frozen=True)
@@ -29,20 +30,14 @@ class RoundRobin:
     """Slots to use; None: as many as the topology asks for, or all if it does not say."""
 
     def __post_init__(self) -> None:
-        if self.workers is not None and self.workers < 1:
-            raise ValueError(f"workers is {self.workers}: write a whole number above 0")
+        if self.workers is not None:
+            check_option("workers", self.workers, self.workers >= 1, "an integer ≥ 1")
 
-    def place(
-        self, topology: Topology, allocation: Allocation, cluster: Cluster, traffic: Traffic
-    ) -> Placement | Refusal:
-        workers = self.workers if self.workers is not None else topology.workers
-        if workers is not None and workers > cluster.slots:
-            return Refusal(
-                self.name,
-                f"{workers} workers are asked for, but there are {cluster.slots} slots",
-                resource="slots",
-                missing=float(workers - cluster.slots),
-            )
+    def place(self, problem: PlacementProblem) -> Placement | Refusal:
+        allocation, cluster = problem.allocation, problem.cluster
+        workers = self.workers if self.workers is not None else problem.topology.workers
+        if workers is not None and (refusal := too_few_slots(self.name, workers, cluster)):
+            return refusal
         threads = np.arange(allocation.total_threads)
         turn = np.arange(cluster.slots) if workers is None else even_order(cluster)[:workers]
         how = "in the cluster's order" if workers is None else "spread evenly over the nodes"
@@ -50,16 +45,5 @@ class RoundRobin:
             self.name,
             tuple(allocation.threads.tolist()),
             turn[threads % len(turn)],
-            (f"threads in turn over {min(len(turn), len(threads))} slots, {how}",),
+            (f"threads in turn over {counted(min(len(turn), len(threads)), 'slot')}, {how}",),
         )
-
-
-def even_order(cluster: Cluster) -> NDArray[np.int64]:
-    """All slots, the first of every node before the second of any.
-
-    >>> from slotwise.model import Node
-    >>> even_order(Cluster((Node("a", 2, 7.0), Node("b", 2, 7.0)), slot_memory_gb=3.5)).tolist()
-    [0, 2, 1, 3]
-    """
-    index_in_node = np.arange(cluster.slots) - cluster.first_slot[cluster.slot_node]
-    return np.argsort(index_in_node, kind="stable")

@@ -10,9 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from slotwise.model import Allocation, Cluster, Placement, Refusal, Topology, Traffic, whole
-from slotwise.placers._base import Guarantee
-from slotwise.placers._workers import worker_slots
+from slotwise.model import Placement, Refusal, counted
+from slotwise.placers._options import check_option
+from slotwise.placers._workers import most_threads, worker_slots
+from slotwise.placers.base import Guarantee, PlacementProblem
 
 Heap = list[tuple[int, int]]
 """(threads, worker), where the threads may be fewer than the worker has by now."""
@@ -43,12 +44,11 @@ class TopologyBased:
     """The share of operators that are placed before empty workers are filled."""
 
     def __post_init__(self) -> None:
-        check_share("alpha", self.alpha)
-        check_share("beta", self.beta)
+        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
+            check_option(name, value, 0 <= value <= 1, "a number from 0 to 1")
 
-    def place(
-        self, topology: Topology, allocation: Allocation, cluster: Cluster, traffic: Traffic
-    ) -> Placement | Refusal:
+    def place(self, problem: PlacementProblem) -> Placement | Refusal:
+        topology, allocation, cluster = problem.topology, problem.allocation, problem.cluster
         slots = worker_slots(self.name, topology, cluster)
         if isinstance(slots, Refusal):
             return slots
@@ -68,27 +68,13 @@ class TopologyBased:
             needed = int(allocation.threads[operator])
             chosen[operator] = filling.add(needed, feeding, spread=place >= spread_from)
         in_order = [worker for operator in sorted(chosen) for worker in chosen[operator]]
+        held = f"{counted(workers, 'worker')} of at most {counted(most, 'thread')}"
         return Placement(
             self.name,
             tuple(allocation.threads.tolist()),
             slots[np.array(in_order)],
-            (f"{workers} workers of at most {most} threads (α = {self.alpha:g})",),
+            (f"{held} (α = {self.alpha:g})",),
         )
-
-
-def most_threads(threads: int, workers: int, alpha: float) -> int:
-    """M(α) = ⌈E/W⌉ + α·(E − W + 1 − ⌈E/W⌉), rounded up: the most threads in one worker.
-
-    >>> [most_threads(30, 8, alpha) for alpha in (0, 0.05, 0.2)]
-    [4, 5, 8]
-    """
-    least = -(-threads // workers)
-    return whole(least + alpha * (threads - workers + 1 - least))
-
-
-def check_share(option: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise ValueError(f"{option} is {value}: write a number from 0 to 1")
 
 
 class _Filling:

@@ -5,31 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from slotwise.model import Allocation, Cluster, Refusal, VmType
-from slotwise.provisioners._base import bought, types_that_fit
+from slotwise.model import VmType
+from slotwise.provisioners.base import Catalog, ChoosingProvisioner
 
 
 @dataclass(frozen=True)
-class Cheapest:
+class Cheapest(ChoosingProvisioner):
     """Exact, by dynamic programming over the number of slots still to hold; among equally cheap
     sets the one with the fewest machines. Time O(slots × types).
     """
 
     name: ClassVar[str] = "cheapest"
 
-    def provision(
-        self,
-        allocation: Allocation,
-        catalog: tuple[VmType, ...],
-        slot_memory_gb: float,
-        slots: int,
-    ) -> Cluster | Refusal:
-        types = types_that_fit(self.name, allocation, catalog, slot_memory_gb)
-        if isinstance(types, Refusal):
-            return types
-        # best[n]: (price, machines) of the cheapest set with at least n slots; choice[n]: its last.
+    def choose(self, types: Catalog, slots: int) -> list[VmType]:
+        # best[n]: (price, machines) of the cheapest set with at least n slots; last[n]: its last.
         best = [(0.0, 0)]
-        choice: list[VmType] = [types[0]]
+        last = [types[0]]
         for held in range(1, slots + 1):
             options = []
             for position, vm in enumerate(types):
@@ -37,11 +28,10 @@ class Cheapest:
                 options.append((price + vm.price_per_hour, machines + 1, position))
             price, machines, position = min(options)
             best.append((price, machines))
-            choice.append(types[position])
+            last.append(types[position])
         chosen = []
         left = slots
         while left > 0:
-            chosen.append(choice[left])
-            left -= choice[left].slots
-        chosen.sort(key=lambda vm: (-vm.slots, vm.name))
-        return bought(chosen, slot_memory_gb)
+            chosen.append(last[left])
+            left -= last[left].slots
+        return sorted(chosen, key=lambda vm: (-vm.slots, vm.name))

@@ -5,30 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from slotwise.model import Allocation, Cluster, Refusal, VmType
-from slotwise.provisioners._base import bought, types_that_fit
+from slotwise.model import VmType
+from slotwise.provisioners.base import Catalog, ChoosingProvisioner
 
 
 @dataclass(frozen=True)
-class LargestFirst:
+class LargestFirst(ChoosingProvisioner):
     """Paper 1's provisioning (section 7). O(types + machines)."""
 
     name: ClassVar[str] = "largest-first"
 
-    def provision(
-        self,
-        allocation: Allocation,
-        catalog: tuple[VmType, ...],
-        slot_memory_gb: float,
-        slots: int,
-    ) -> Cluster | Refusal:
-        types = types_that_fit(self.name, allocation, catalog, slot_memory_gb)
-        if isinstance(types, Refusal):
-            return types
+    def choose(self, types: Catalog, slots: int) -> list[VmType]:
         largest = max(types, key=lambda vm: (vm.slots, -vm.price_per_hour, vm.name))
         whole_machines, rest = divmod(slots, largest.slots)
         chosen = [largest] * whole_machines
         if rest:
             holding = [vm for vm in types if vm.slots >= rest]
             chosen.append(min(holding, key=lambda vm: (vm.slots, vm.price_per_hour, vm.name)))
-        return bought(chosen, slot_memory_gb)
+        return chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -28,7 +29,7 @@ def comparison_report(candidates: Sequence[Candidate]) -> RenderableType:
         parts += [*_refusals(same_rate), ""]
     if any(c.plan and c.plan.predicted and c.plan.predicted.fully_busy for c in candidates):
         parts.append(Text("∞: an operator is fully busy, so its queue has no bound", "dim"))
-    parts.append(Text("Weighted: the rate with the plan's routing weights", "dim"))
+    parts.append(Text("Weighted: the capacity with the plan's routing weights", "dim"))
     return Group(*parts)
 
 
@@ -40,15 +41,16 @@ def _table(asked: float, planned: list[tuple[Candidate, Plan, Prediction]]) -> T
         ">Extra",
         ">Nodes",
         ">Cost/h",
-        ">Rate/s",
-        ">Weighted",
+        ">Capacity\n/s",
+        ">Weighted\n/s",
         ">Latency\nms",
+        ">p99\nms",
         ">Between\nnodes/s",
         gap=1,
     )
     shown = None
     for candidate, plan, predicted in planned:
-        short = predicted.rate < asked * (1 - 1e-9)
+        short = predicted.capacity < asked * (1 - 1e-9)
         made.add_row(
             "" if candidate.allocator == shown else Text(candidate.allocator),
             Text(candidate.placer),
@@ -56,13 +58,21 @@ def _table(asked: float, planned: list[tuple[Candidate, Plan, Prediction]]) -> T
             f"{plan.extra_slots:,}",
             f"{plan.machines:,}",
             f"{plan.cost_per_hour:,.2f}",
-            Text(figure(predicted.rate), "yellow" if short else "green"),
-            figure(predicted.proportional_rate),
+            Text(figure(predicted.capacity), "yellow" if short else "green"),
+            figure(predicted.proportional_capacity),
             figure(predicted.latency_ms, "∞"),
+            figure(_p99_ms(plan), "∞"),
             figure(predicted.inter_node_traffic),
         )
         shown = candidate.allocator
     return made
+
+
+def _p99_ms(plan: Plan) -> float | None:
+    """Simulated; without a bound where the prediction has none, however long the simulation was."""
+    if plan.predicted is not None and plan.predicted.fully_busy:
+        return math.inf
+    return plan.simulated.latency_p99_ms if plan.simulated else None
 
 
 def _refusals(candidates: Sequence[Candidate]) -> Iterator[RenderableType]:

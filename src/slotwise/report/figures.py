@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 
 
-def figure(value: float, none: str = "–") -> str:
-    """`none` stands for what has no finite value.
+def figure(value: float | None, none: str = "–") -> str:
+    """`none` stands for what is infinite; what is not known is always a dash.
 
     >>> figure(0), figure(3.14159), figure(31.4159), figure(31415.9), figure(math.inf)
     ('0', '3.14', '31.4', '31,416', '–')
     """
+    if value is None:
+        return "–"
     if not math.isfinite(value):
         return none
     size = abs(value)
@@ -27,17 +29,9 @@ def rate(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,g}"
 
 
-def percent(part: float) -> str:
+def percent(part: float | None) -> str:
     """
-    >>> percent(0.756), percent(math.inf)
-    ('76%', '–')
+    >>> percent(0.756), percent(math.inf), percent(None)
+    ('76%', '–', '–')
     """
-    return f"{part:.0%}" if math.isfinite(part) else "–"
-
-
-def counted(number: int, noun: str) -> str:
-    """
-    >>> counted(1, "slot"), counted(7, "slot")
-    ('1 slot', '7 slots')
-    """
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{part:.0%}" if part is not None and math.isfinite(part) else "–"

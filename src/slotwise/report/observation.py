@@ -1,114 +1,181 @@
-"""What a plan does, for the terminal: the prediction and what was seen, side by side."""
+"""What a plan does, for the terminal: the prediction beside what was simulated or measured."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from slotwise.model import Observation, OperatorLoad, Plan, Prediction
-from slotwise.report.figures import counted, figure, percent, rate
+from slotwise.model import Observation, OperatorLoad, Plan, Prediction, SlotLoad, counted
+from slotwise.report.figures import figure, percent, rate
+from slotwise.report.goals import verdict_text
 from slotwise.report.tables import table
 
 MOST_OPERATORS = 100
-"""More operators than this are not listed; `--json` has them all."""
+MOST_SLOTS = 40
+"""More rows than this are not listed; `--json` has them all."""
+FULL = 0.98
+"""A thread busier than this is shown in red."""
 
 
 def observation_report(plan: Plan, predicted: Observation, seen: Observation) -> RenderableType:
-    """Everything `slotwise simulate` prints. Names are taken literally, never as markup."""
+    """Everything `simulate` and `run` print. Names are taken literally, never as markup."""
     parts: list[RenderableType] = [_headline(plan, seen), ""]
-    parts += [_figures(predicted, seen), "", _operators(predicted, seen)]
+    parts += [side_by_side([(each.origin, each) for each in (predicted, seen)])]
+    parts += ["", _operators(plan, predicted, seen)]
     if len(seen.operators) > MOST_OPERATORS:
         left = len(seen.operators) - MOST_OPERATORS
         parts.append(Text(f"… and {left:,} more operators: --json lists them all", "dim"))
-    parts += ["", _nodes(predicted, seen)]
-    for remark in seen.remarks:
-        parts.append(Text(f"\n{remark}", "yellow"))
+    parts += ["", _places(plan, predicted, seen)]
+    parts += ["", _links(seen)] if seen.links else []
+    parts += [Text(f"\n{remark}", "yellow") for remark in seen.remarks]
+    verdicts = plan.judged(seen)
+    parts += ["", *map(verdict_text, verdicts)] if verdicts else []
     return Group(*parts)
+
+
+def side_by_side(columns: Sequence[tuple[str, Observation]]) -> Table:
+    """Several observations in one table, whatever their origin; rows that nobody knows are left
+    out.
+    """
+    made = table("", *(f">{name.capitalize()}" for name, _ in columns))
+    seen = [observation for _, observation in columns]
+    for name, cell in _ROWS.items():
+        cells = [cell(each) for each in seen]
+        if any(text != "–" for text in cells):
+            made.add_row(Text(name), *map(Text, cells))
+    return made
+
+
+def _sojourn(seen: Observation) -> str:
+    margin = f" ± {figure(seen.sojourn_margin_ms)}" if seen.sojourn_margin_ms else ""
+    return figure(seen.sojourn_ms, "∞") + margin
+
+
+def _shared_queue(seen: Observation) -> str:
+    return figure(seen.shared_queue_sojourn_ms, "∞") if isinstance(seen, Prediction) else "–"
+
+
+_ROWS: dict[str, Callable[[Observation], str]] = {
+    "Throughput /s": lambda seen: figure(seen.throughput),
+    "Capacity /s": lambda seen: figure(seen.capacity),
+    "Backlog, tuples": lambda seen: figure(seen.backlog),
+    "Bottleneck": lambda seen: seen.bottleneck or "–",
+    "Latency at sinks, mean ms": lambda seen: figure(seen.latency_ms, "∞"),
+    "  p50": lambda seen: figure(seen.latency_p50_ms),
+    "  p95": lambda seen: figure(seen.latency_p95_ms),
+    "  p99": lambda seen: figure(seen.latency_p99_ms),
+    "  grows, ms/s": lambda seen: figure(seen.latency_slope),
+    "Sojourn ms": _sojourn,
+    "  in the network": lambda seen: figure(seen.network_ms),
+    "  if threads shared a queue": _shared_queue,
+    "Between slots /s": lambda seen: figure(seen.inter_slot_traffic),
+    "Between nodes /s": lambda seen: figure(seen.inter_node_traffic),
+    "Stable": lambda seen: {True: "yes", False: "no", None: "–"}[seen.stable],
+}
+
+
+_STABLE = {
+    True: ("stable", "green"),
+    False: ("unstable", "red"),
+    None: ("not settled", "yellow"),
+}
 
 
 def _headline(plan: Plan, seen: Observation) -> Text:
     return Text.assemble(
         (plan.pipeline.topology.name, "bold"),
-        f" at {rate(seen.input_rate)} tuples/s, by {plan.allocation.algorithm} + "
+        f" at {rate(round(seen.offered_rate, 6))} tuples/s, by {plan.allocation.algorithm} + "
         f"{plan.placement.algorithm}\n{counted(plan.slots, 'slot')} on "
         f"{counted(plan.machines, 'machine')}: ",
-        Text("stable", "green") if seen.stable else Text("unstable", "red"),
+        _STABLE[seen.stable],
     )
 
 
-def _figures(predicted: Observation, seen: Observation) -> Table:
-    made = table("", ">Predicted", f">{seen.origin.capitalize()}")
-    for name, one, other in _rows(predicted, seen):
-        made.add_row(name, one, other)
-    return made
-
-
-def _rows(predicted: Observation, seen: Observation) -> Iterator[tuple[str, str, str]]:
-    yield "Rate sustained /s", figure(predicted.rate), figure(seen.rate)
-    yield "Bottleneck", predicted.bottleneck or "–", seen.bottleneck or "–"
-    margin = f" ± {figure(seen.latency_margin_ms)}" if seen.latency_margin_ms else ""
-    yield "Latency ms", figure(predicted.latency_ms, "∞"), figure(seen.latency_ms) + margin
-    if isinstance(predicted, Prediction):
-        yield "  with a queue per thread", figure(predicted.thread_queues_ms, "∞"), ""
-    yield "  of it network", figure(predicted.network_ms), figure(seen.network_ms)
-    if seen.sink_latency_ms is not None:
-        yield "At sinks, mean ms", "–", figure(seen.sink_latency_ms)
-    quantiles = dict(seen.latency_quantiles)
-    for part in (0.5, 0.95, 0.99):
-        if part in quantiles:
-            yield f"  p{100 * part:g}", "–", figure(quantiles[part])
-    if seen.latency_slope is not None:
-        yield "Latency grows ms/s", "–", figure(seen.latency_slope)
-    for name, field in (("slots", "inter_slot_traffic"), ("nodes", "inter_node_traffic")):
-        one, other = getattr(predicted, field), getattr(seen, field)
-        yield f"Between {name} /s", figure(one), figure(other)
-
-
-def _operators(predicted: Observation, seen: Observation) -> Table:
+def _operators(plan: Plan, predicted: Observation, seen: Observation) -> Table:
     """Times in ms; where two figures stand together, predicted first."""
     made = table(
         "Operator",
-        ">Arriving\n/s",
+        ">Threads",
+        ">Arriving /s",
         ">Busy",
         ">Waiting ms",
         ">Service ms",
-        ">Network\nms",
         ">Queue",
         gap=1,
     )
     foretold = {load.operator: load for load in predicted.operators}
-    for load in seen.operators[:MOST_OPERATORS]:
-        before = foretold.get(load.operator)
+    for entry, load in list(zip(plan.allocation, seen.operators, strict=True))[:MOST_OPERATORS]:
+        before = foretold[load.operator]
+        busy = Text(f"{percent(before.utilisation)} | {percent(load.utilisation)}")
+        busy.stylize("red" if load.utilisation > FULL else "")
         made.add_row(
             Text(load.operator),
-            figure(load.arrival_rate),
-            f"{_busy(before)} | {_busy(load)}",
-            f"{figure(before.waiting_ms, '∞') if before else '–'} | {figure(load.waiting_ms)}",
-            f"{figure(before.service_ms, '∞') if before else '–'} | {figure(load.service_ms)}",
-            figure(load.network_ms),
-            "–" if load.queue is None else figure(load.queue),
+            f"{entry.threads:,}",
+            f"{figure(before.arrival_rate)} | {figure(load.arrival_rate)}",
+            busy,
+            f"{_wait(before, load)} | {figure(load.waiting_ms)}",
+            f"{figure(before.service_ms, '∞')} | {figure(load.service_ms)}",
+            figure(load.queue),
         )
-        if load.lost or load.resent:
-            made.add_row(Text(f"  {load.lost:,} lost, {load.resent:,} sent again", "yellow"))
-    made.caption = Text("predicted | simulated", "dim")
+        if troubles := ", ".join(_troubles(load)):
+            made.add_row(Text(f"  {troubles}", "yellow"))
+    made.caption = Text(f"predicted | {seen.origin}", "dim")
     made.caption_justify = "left"
     return made
 
 
-def _busy(load: OperatorLoad | None) -> str:
-    return "–" if load is None else percent(load.utilisation)
+def _wait(before: OperatorLoad, load: OperatorLoad) -> str:
+    """Predicted; with the way to the operator where that is part of what was seen."""
+    if before.waiting_ms is None or load.network_ms is not None:
+        return figure(before.waiting_ms, "∞")
+    return figure(before.waiting_ms + (before.network_ms or 0.0), "∞")
 
 
-def _nodes(predicted: Observation, seen: Observation) -> Table:
-    made = table("Node", ">CPU", ">Memory")
-    pairs = list(zip(predicted.nodes, seen.nodes, strict=True))
-    for before, load in pairs[:MOST_OPERATORS]:
+def _troubles(load: OperatorLoad) -> Iterator[str]:
+    for count, what in ((load.lost, "lost"), (load.resent, "sent again"), (load.failed, "failed")):
+        if count:
+            yield f"{count:,} {what}"
+
+
+def _places(plan: Plan, predicted: Observation, seen: Observation) -> Table:
+    """Slots with their threads, or nodes where there are many slots."""
+    if len(seen.slots) <= MOST_SLOTS:
+        contents = [
+            ", ".join(f"{operator}×{count}" for operator, count in inside) or "empty"
+            for inside in plan.threads_in_slots()
+        ]
+        return _loads("Slot", predicted.slots, seen.slots, contents)
+    return _loads("Node", predicted.nodes, seen.nodes, [])
+
+
+def _links(seen: Observation) -> Table:
+    """How busy each node's links are, and its receive buffer: the mean, and the most it held."""
+    made = table("<Node's links", ">Out", ">In", ">In its buffer", ">Lost", ">Sent again")
+    for link in seen.links[:MOST_OPERATORS]:
+        made.add_row(
+            Text(link.node),
+            percent(link.out_utilisation),
+            percent(link.in_utilisation),
+            f"{figure(link.held)}, most {link.most_held:,}",
+            f"{link.lost:,}",
+            f"{link.resent:,}",
+        )
+    return made
+
+
+def _loads(
+    what: str, predicted: Sequence[SlotLoad], seen: Sequence[SlotLoad], contents: Sequence[str]
+) -> Table:
+    made = table(f"<{what}", ">CPU", ">Memory", *(["Threads"] if contents else []))
+    pairs = list(zip(predicted, seen, strict=True))
+    for position, (before, load) in enumerate(pairs[:MOST_OPERATORS]):
         made.add_row(
             Text(load.name),
             f"{percent(before.cpu)} | {percent(load.cpu)}",
             f"{percent(before.mem)} | {percent(load.mem)}",
+            *([Text(contents[position])] if contents else []),
         )
     return made

@@ -11,8 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from slotwise.model import Goals, Plan, Prediction
-from slotwise.report.figures import counted, figure, percent, rate
+from slotwise.model import Observation, Plan, Prediction, counted
+from slotwise.report.figures import figure, percent, rate
+from slotwise.report.goals import verdict_text
 from slotwise.report.tables import table
 
 MOST_NODES = 40
@@ -51,11 +52,12 @@ def _operators(plan: Plan) -> Table:
     loads = {load.operator: load for load in plan.predicted.operators} if plan.predicted else {}
     for entry in plan.allocation:
         load = loads.get(entry.operator)
-        told = ("–", "–", "–")
+        cells = ("–", "–", "–")
         if load is not None and figure(load.capacity) != "–":
-            latency = figure(load.waiting_ms + load.service_ms, "unbounded")
-            told = (figure(load.capacity), percent(load.utilisation), latency)
-        made.add_row(Text(entry.operator), f"{entry.threads:,}", figure(entry.arrival_rate), *told)
+            latency = figure((load.waiting_ms or 0) + (load.service_ms or 0), "unbounded")
+            cells = (figure(load.capacity), percent(load.utilisation), latency)
+        arriving = load.arrival_rate if load else entry.arrival_rate
+        made.add_row(Text(entry.operator), f"{entry.threads:,}", figure(arriving), *cells)
     return made
 
 
@@ -89,33 +91,36 @@ def _prediction(plan: Plan, predicted: Prediction) -> Table:
     made = Table.grid(padding=(0, 2, 0, 0))
     made.add_column(style="bold", no_wrap=True)
     made.add_column(overflow="fold")
-    own = f"{figure(predicted.rate)}/s as the streams are grouped"
-    weighted = f"{figure(predicted.proportional_rate)}/s with the plan's routing weights"
-    made.add_row("Predicted rate", f"{own}, {weighted}")
-    if predicted.rate < plan.rate * (1 - 1e-9):
-        made.add_row("", Text(f"below the planned {rate(plan.rate)}/s as grouped", "yellow"))
+    own = f"{figure(predicted.capacity)}/s as the streams are grouped"
+    weighted = f"{figure(predicted.proportional_capacity)}/s with the plan's routing weights"
+    made.add_row("Capacity", f"{own}, {weighted}")
     made.add_row("Bottleneck", Text(predicted.bottleneck))
-    network = f" ({figure(predicted.network_ms)} ms of it in the network)"
     bounded = not predicted.fully_busy
-    made.add_row("Latency", Text(predicted.latency_told + (network if bounded else "")))
+    made.add_row("Latency", Text(predicted.latency_text + (", mean at sinks" if bounded else "")))
+    if bounded and plan.simulated is not None:
+        made.add_row("Simulated", _simulated(plan.simulated))
     if bounded:
-        made.add_row("", f"{figure(predicted.thread_queues_ms)} ms if every thread has its queue")
+        made.add_row(
+            "Sojourn",
+            f"{figure(predicted.sojourn_ms)} ms for all that an input causes, "
+            f"{figure(predicted.network_ms)} ms of it in the network; "
+            f"{figure(predicted.shared_queue_sojourn_ms)} ms if threads shared a queue",
+        )
     made.add_row("Between nodes", f"{figure(predicted.inter_node_traffic)} tuples/s")
-    for number, goal in enumerate(_goals(plan.pipeline.goals, plan.missed_goals())):
-        made.add_row("" if number else "Goals", goal)
+    for number, verdict in enumerate(plan.judged()):
+        made.add_row("" if number else "Goals", verdict_text(verdict))
     return made
 
 
-def _goals(goals: Goals, missed: tuple[str, ...]) -> Iterator[Text]:
-    """Every goal as met, or the sentence that says by how much it was missed."""
-    asked = {"rate": goals.rate, "latency": goals.latency_ms, "machines": goals.machines}
-    units = {"rate": "tuples/s", "latency": "ms", "machines": "at most"}
-    for name, value in asked.items():
-        sentence = next((text for text in missed if text.startswith(f"predicted {name}")), None)
-        if sentence is not None:
-            yield Text(f"✗ {sentence}", "red")
-        elif value is not None:
-            yield Text(f"✓ {name}: {rate(value)} {units[name]}", "green")
+def _simulated(seen: Observation) -> str:
+    """The percentiles at sinks, and the load of the busiest thread."""
+    p50, p95, p99 = (
+        figure(ms) for ms in (seen.latency_p50_ms, seen.latency_p95_ms, seen.latency_p99_ms)
+    )
+    return (
+        f"mean {figure(seen.latency_ms)} ms, p50 {p50}, p95 {p95}, p99 {p99} ms; "
+        f"busiest thread {percent(seen.busiest)} (seed {seen.seed})"
+    )
 
 
 def _reasons(reasons: tuple[str, ...]) -> Iterator[RenderableType]:

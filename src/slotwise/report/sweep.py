@@ -23,8 +23,8 @@ def sweep_report(rows: Sequence[dict[str, Any]]) -> RenderableType:
         "<Placer",
         *([">Seed"] if seeded else []),
         ">Slots",
-        ">Pred./s",
-        ">Sim./s",
+        ">Pred.\ncap./s",
+        ">Sim.\nout/s",
         ">Pred.\nms",
         ">Sim.\nms",
         ">p99\nms",
@@ -39,20 +39,16 @@ def sweep_report(rows: Sequence[dict[str, Any]]) -> RenderableType:
             Text(row["placer"]),
             *([f"{row['seed']}"] if seeded else []),
             f"{row['slots']:,}",
-            _figure(row["predicted_rate"]),
-            Text(_figure(row["simulated_rate"]), "green" if row["stable"] else "red"),
-            _figure(row["predicted_latency_ms"], "∞"),
-            _figure(row["simulated_latency_ms"]),
-            _figure(row["p99_ms"]),
+            figure(row["predicted_capacity"]),
+            Text(figure(row["throughput"]), "green" if row["stable"] else "red"),
+            "∞" if row["predicted_latency_ms"] is None else figure(row["predicted_latency_ms"]),
+            figure(row["latency_ms"]),
+            figure(row["latency_p99_ms"]),
             Text("" if row["stable"] else row["bottleneck"], "yellow"),
         )
     parts: list[RenderableType] = [made] if made.row_count else []
     refused = dict.fromkeys(_refusal(row) for row in rows if row["refused"] is not None)
     return Group(*parts, *(Text(f"\nrefused {text}", "yellow") for text in refused))
-
-
-def _figure(value: float | None, none: str = "–") -> str:
-    return none if value is None else figure(value)
 
 
 def _refusal(row: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
     simulate(
         plan,
         rate=None,                  # input tuples/s; None: the rate the plan is for
-        arrivals=Arrivals(),        # constant, poisson, uniform, trace; a Schedule on top
+        arrivals=Arrivals(),        # constant, poisson, uniform, trace; with a Schedule
         service=ServiceTimes(),     # or {operator: ServiceTimes(...)}
         keys=Keys(),                # what `fields` grouping groups by
         routing=Routing(),          # round robin or random; fixed or random selectivity; queues
@@ -17,12 +17,12 @@
         kernel=None,                # "feed-forward" or "events"; None: the fastest that can
     ) -> Observation
 
+`SimulatedDeployment` (deployment.py) is the same run in steps, for controllers: `advance`,
+`observe` the last seconds, `apply` another plan.
+
 Sources emit for the duration, then all that is under way is handled to the end, so every tuple is
 counted in full and a run always ends. Every figure but the time series counts the tuples *caused
-by inputs that arrived after the warm-up*. See model.Observation for what comes out:
-`latency_ms` is Jackson's E[T], comparable with a prediction (all time that an input and everything
-it causes spend waiting, in service and on the way), `sink_latency_ms` and `latency_quantiles` are
-per tuple that ends at an operator without outputs, from its input's arrival.
+by inputs that arrived after the warm-up*. See model.Observation for what comes out.
 
 Two kernels give one answer. `feed_forward` computes whole operators at a time, in time chunks;
 it needs a topology without loops, unbounded buffers, no bandwidth limit and no change of plan.
@@ -31,6 +31,7 @@ before), and tuples that reach a thread at the same time are taken by (sender, n
 the kernel nor the order of computing changes a single number: see draws.py.
 """
 
+from slotwise.simulation.deployment import SimulatedDeployment
 from slotwise.simulation.options import (
     Arrivals,
     Buffers,
@@ -39,7 +40,6 @@ from slotwise.simulation.options import (
     Options,
     PlanChange,
     Routing,
-    Schedule,
     ServiceTimes,
 )
 from slotwise.simulation.run import simulate
@@ -52,7 +52,7 @@ __all__ = [
     "Options",
     "PlanChange",
     "Routing",
-    "Schedule",
     "ServiceTimes",
+    "SimulatedDeployment",
     "simulate",
 ]

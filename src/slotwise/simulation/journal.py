@@ -28,7 +28,7 @@ class Journal:
     def __enter__(self) -> Journal:
         try:
             if self.path.exists() and not self.path.is_file():
-                raise SlotwiseError(f"{self.path} is no regular file: name another --journal")
+                raise SlotwiseError(f"{self.path} is not a regular file: use another --journal")
             self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         except OSError as error:
             raise self._error(error) from None
@@ -37,7 +37,7 @@ class Journal:
         except OSError:
             os.close(self._file)
             raise SlotwiseError(
-                f"{self.path}: another sweep is writing to it: wait for it, or give --journal"
+                f"{self.path}: another sweep is writing to it: wait, or use another --journal"
             ) from None
         return self
 
@@ -53,7 +53,7 @@ class Journal:
         """Per key the row that was written last. Ends a line that was cut, to append after it."""
         content = self.path.read_bytes()
         if not content.startswith(START[: len(content)]):
-            raise SlotwiseError(f"{self.path} is no journal of a sweep: name another --journal")
+            raise SlotwiseError(f"{self.path} is not the journal of a sweep: use another --journal")
         if content and not content.endswith(b"\n"):
             self._write(b"\n")
         return dict(filter(None, map(_entry, content.splitlines())))
@@ -72,8 +72,8 @@ class Journal:
 
     def _error(self, error: OSError) -> SlotwiseError:
         return SlotwiseError(
-            f"{self.path}: the journal cannot be written ({error.strerror}): make room for it or "
-            "name another --journal; what it holds is kept"
+            f"{self.path}: the journal cannot be written ({error.strerror}): free disk space or "
+            "use another --journal; finished points are kept"
         )
 
 

@@ -2,97 +2,147 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.model import (
-    Observation,
-    OperatorLoad,
-    ThreadLoad,
-    ThreadTraffic,
-    TimeSeries,
+from slotwise.model import Observation, TimeSeries, counted, is_stable
+from slotwise.prediction import node_loads, slot_loads
+from slotwise.simulation.kernels.arrivals import emitted_by
+from slotwise.simulation.kernels.measure import quantiles, visited
+from slotwise.simulation.loads import (
+    asked_of_links,
+    asked_of_threads,
+    asked_of_turns,
+    counted_s,
+    link_loads,
+    operator_loads,
+    per_second,
+    slot_use,
+    stream_loads,
+    thread_loads,
+    traffic,
 )
-from slotwise.predictors import node_loads, slot_loads
-from slotwise.predictors.groups import summed
-from slotwise.simulation.measure import quantiles, visited
 
 if TYPE_CHECKING:
     from slotwise.simulation.run import Run
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
-QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999, 1.0)
 BATCHES = 20
-STUDENT_T_95 = 2.093
-"""For BATCHES - 1 degrees of freedom."""
+"""Stretches of the run whose means are nearly independent."""
 
 
 def observed(run: Run) -> Observation:
-    tally, names = run.tally, [o.name for o in run.plan.pipeline.topology.operators]
+    """The inputs that came due after the warm-up, each followed to its end."""
+    tally = run.tally
     visits = visited(tally, run.world, "handled")
     inputs = max(1, int(visits[run.world.operators["source"] > 0].sum()))
     network_s = float(tally.operators["network"].sum())
     total_s = network_s + float(
         (visited(tally, run.world, "waiting") + visited(tally, run.world, "busy")).sum()
     )
-    latency_ms = 1000 * total_s / inputs
-    busy = _per_second(run, tally.threads["busy"])
-    needed = busy + _per_second(run, tally.threads["blocked"])
-    bottleneck = int(run.world.threads["operator"][int(np.argmax(busy))])
-    slope = _slope(run)
-    growth = slope * (run.end_s - tally.warm_up)
-    stopped = run.end_s < run.asked_s
-    stable = not (run.stuck or stopped or (float(needed.max()) > 1 and growth > latency_ms / 2))
-    lost = tally.operators["lost"]
-    lost_share = lost / np.maximum(lost + visits, 1)
-    series = _series(run, names)
-    cpu, mem = _slot_use(run, busy)
-    traffic, far = _traffic(run)
+    series, here = _series(run), _counted(run)
+    windows = tally.windows[here]
+    seconds = (here.stop - here.start) / tally.per_window
+    middle_s = np.asarray((np.arange(here.start, here.stop) + 0.5) / tally.per_window)
     return Observation(
-        origin="simulated",
-        input_rate=run.rate,
-        rate=run.rate * (1 - float(lost_share.max())) / (1.0 if stable else max(1.0, needed.max())),
-        latency_ms=latency_ms,
+        **shared_figures(run, tally.cells["completed"][:, here].sum(axis=1) / seconds),
+        backlog=_backlog(run, series),
+        latency_ms=mean_ms(windows["sink_latency"], windows["sinks"]),
+        latency_slope=slope(middle_s, windows["sink_latency"], windows["sinks"]),
+        sojourn_ms=1000 * total_s / inputs,
+        sojourn_margin_ms=_margin_ms(run),
         network_ms=1000 * network_s / inputs,
-        operators=_operator_loads(run, names, series),
-        slots=slot_loads(run.plan, cpu, mem),
-        nodes=node_loads(run.plan.cluster, cpu, mem),
-        inter_slot_traffic=float(far[1:].sum()) / _thread_seconds(run),
-        inter_node_traffic=float(far[2:].sum()) / _thread_seconds(run),
-        latency_margin_ms=_margin_ms(run),
-        sink_latency_ms=_sink_latency_ms(run),
-        latency_quantiles=tuple((q, 1000 * s) for q, s in quantiles(tally, QUANTILES)),
-        latency_slope=slope,
-        stable=stable,
-        bottleneck=names[bottleneck],
-        threads=_threads(run, names, needed),
-        **traffic,
+        operators=operator_loads(run, [float(np.mean(q[here])) for q in series.queue.values()]),
         series=series,
-        remarks=_remarks(run, stable, names[bottleneck], float(needed.max())),
     )
 
 
-def _thread_seconds(run: Run) -> float:
-    """How long figures per thread, and traffic, were counted."""
-    return max(run.end_s - max(run.tally.warm_up, run.last_change_s), 1e-12)
+def shared_figures(run: Run, ended_rate: Floats) -> dict[str, Any]:
+    """What is found alike for a whole run and for a window of a deployment.
+
+    `ended_rate` is how many tuples/s each operator has handled.
+    """
+    tally, cluster = run.tally, run.plan.cluster
+    names = [operator.name for operator in run.plan.pipeline.topology.operators]
+    # Figures per thread, and so the load they are asked for, begin with the last change of plan.
+    work, asked = asked_of_threads(run, _offered_rate(run, run.end_s - counted_s(run)))
+    bottleneck = names[int(run.world.threads["operator"][int(np.argmax(work))])]
+    busiest = max(float(asked.max()), asked_of_links(run), asked_of_turns(run))
+    stable = is_stable(busiest) and not run.stuck and run.end_s >= run.asked_s
+    throughput = _throughput(run, ended_rate)
+    saturated = not stable or bool(tally.operators["lost"].any())
+    cpu, mem = slot_use(run)
+    p50, p95, p99 = _percentiles_ms(run)
+    between, far = traffic(run)
+    return {
+        "origin": "simulated",
+        "start_s": tally.warm_up,
+        "end_s": run.end_s,
+        "offered_rate": _offered_rate(run, tally.warm_up),
+        "throughput": throughput,
+        "capacity": throughput if saturated else None,
+        "stable": stable,
+        "busiest": busiest,
+        "bottleneck": bottleneck,
+        "latency_p50_ms": p50,
+        "latency_p95_ms": p95,
+        "latency_p99_ms": p99,
+        "streams": stream_loads(run),
+        "threads": thread_loads(run, names, asked),
+        "slots": slot_loads(cluster, cpu, mem),
+        "nodes": node_loads(cluster, cpu, mem),
+        "links": link_loads(run),
+        "cost_per_hour": run.plan.cost_per_hour,
+        "inter_slot_traffic": float(per_second(run, far[1:].sum())),
+        "inter_node_traffic": float(per_second(run, far[2:].sum())),
+        **between,
+        "seed": run.seed,
+        "remarks": _remarks(run, stable, bottleneck, asked),
+    }
 
 
-def _per_second(run: Run, seconds: Floats) -> Floats:
-    return np.asarray(seconds / _thread_seconds(run))
+def _offered_rate(run: Run, start_s: float) -> float:
+    """The input rate that sources were asked for: the nominal one, as the schedules change it."""
+    sources = run.world.sources
+    if not sources.scheduled or start_s >= run.end_s:
+        return run.rate
+    asked = emitted_by(sources, run.end_s) - emitted_by(sources, start_s)
+    return run.rate * asked / ((run.end_s - start_s) * run.figures.rates.external)
+
+
+def _throughput(run: Run, ended_rate: Floats) -> float | None:
+    """The lowest over operators without outputs: what they ended per second, per input.
+
+    `rates` are those at the nominal input rate, so dividing by them gives inputs.
+    """
+    expected = run.figures.rates.operators / run.rate
+    ends = [end for end in run.plan.pipeline.topology.ends if expected[end] > 0]
+    return float((ended_rate[ends] / expected[ends]).min()) if ends else None
+
+
+def _backlog(run: Run, series: TimeSeries) -> float:
+    """What waits at sources in the last window: inputs that are due and not yet taken in."""
+    last = _counted(run).stop - 1
+    sources = run.plan.pipeline.topology.sources
+    return float(sum(series.queue[source.name][last] for source in sources))
 
 
 def _counted(run: Run) -> slice:
     """Windows after the warm-up and before the end."""
     windows = len(run.tally.windows)
     first = int(np.ceil(run.tally.warm_up * run.tally.per_window - 1e-9))
+    first = min(first, windows - 1)
     last = int(np.floor(run.end_s * run.tally.per_window + 1e-9))
-    return slice(min(first, windows - 1), max(last, first + 1))
+    return slice(first, max(last, first + 1))
 
 
 def _margin_ms(run: Run) -> float | None:
-    """Batch means: BATCHES stretches of the run, long enough to be nearly independent."""
+    """Half the 95 % confidence interval of the sojourn time, by batch means."""
     windows = run.tally.windows[_counted(run)]
     sojourn, roots = windows["sojourn"], windows["roots"]
     if len(roots) < BATCHES:
@@ -102,150 +152,85 @@ def _margin_ms(run: Run) -> float | None:
     if min(count) == 0:
         return None
     means = 1000 * np.array(total) / np.array(count)
-    return float(STUDENT_T_95 * means.std(ddof=1) / np.sqrt(BATCHES))
+    return float(_student_t_95() * means.std(ddof=1) / np.sqrt(BATCHES))
 
 
-def _sink_latency_ms(run: Run) -> float | None:
-    windows = run.tally.windows[_counted(run)]
-    count = int(windows["sinks"].sum())
-    return 1000 * float(windows["sink_latency"].sum()) / count if count else None
+@cache
+def _student_t_95() -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(BATCHES - 1, 0.975))
 
 
-def _slope(run: Run) -> float:
-    """Least squares through the windows' latencies, each weighed by its inputs; ms per second."""
-    here = _counted(run)
-    windows = run.tally.windows[here]
-    roots = windows["roots"].astype(np.float64)
-    if np.count_nonzero(roots) < 2:
-        return 0.0
-    time = (np.arange(len(run.tally.windows))[here] + 0.5) / run.tally.per_window
-    latency = 1000 * windows["sojourn"] / np.maximum(roots, 1)
-    centred = time - np.average(time, weights=roots)
-    return float((roots * centred * latency).sum() / (roots * centred * centred).sum())
+def _percentiles_ms(run: Run) -> tuple[float | None, float | None, float | None]:
+    found = [1000 * seconds for _, seconds in quantiles(run.tally, (0.5, 0.95, 0.99))]
+    return (found[0], found[1], found[2]) if found else (None, None, None)
 
 
-def _series(run: Run, names: list[str]) -> TimeSeries:
-    tally = run.tally
+def mean_ms(seconds: Floats, counts: Integers) -> float | None:
+    """Over all windows; None where there was nothing."""
+    count = int(counts.sum())
+    return 1000 * float(seconds.sum()) / count if count else None
+
+
+def slope(middle_s: Floats, seconds: Floats, counts: Integers) -> float | None:
+    """Growth of the windows' means, ms per second: least squares, each weighed by its count."""
+    weights = counts.astype(np.float64)
+    if np.count_nonzero(weights) < 2:
+        return None
+    means_ms = 1000 * seconds / np.maximum(weights, 1)
+    centred = middle_s - np.average(middle_s, weights=weights)
+    return float((weights * centred * means_ms).sum() / (weights * centred * centred).sum())
+
+
+def _series(run: Run) -> TimeSeries:
+    """From second 0 on, the warm-up included."""
+    tally, names = run.tally, [o.name for o in run.plan.pipeline.topology.operators]
     window_s = 1 / tally.per_window
     windows, cells = tally.windows, tally.cells
     queue = cells["queue"] / window_s + np.cumsum(cells["covering"], axis=1)
+    inputs = sum(source.share for source in run.plan.pipeline.topology.sources)
     return TimeSeries(
         window_s=window_s,
-        input_rate=tuple((windows["roots"] / window_s).tolist()),
-        latency_ms=_ratios(windows["sojourn"], windows["roots"]),
-        sink_latency_ms=_ratios(windows["sink_latency"], windows["sinks"]),
-        throughput=dict(
+        offered_rate=tuple((windows["roots"] / window_s / inputs).tolist()),
+        latency_ms=_ratios(windows["sink_latency"], windows["sinks"]),
+        sojourn_ms=_ratios(windows["sojourn"], windows["roots"]),
+        handled_rate=dict(
             zip(names, map(tuple, (cells["completed"] / window_s).tolist()), strict=True)
         ),
         queue=dict(zip(names, map(tuple, queue.tolist()), strict=True)),
     )
 
 
-def _ratios(seconds: Floats, counts: NDArray[np.int64]) -> tuple[float | None, ...]:
+def _ratios(seconds: Floats, counts: Integers) -> tuple[float | None, ...]:
     pairs = zip(seconds.tolist(), counts.tolist(), strict=True)
     return tuple(1000 * total / count if count else None for total, count in pairs)
 
 
-def _operator_loads(run: Run, names: list[str], series: TimeSeries) -> tuple[OperatorLoad, ...]:
-    sums, threads = run.tally.operators, run.world.threads
-    fields = ("handled", "waiting", "busy")
-    visits, waiting, service = (visited(run.tally, run.world, field) for field in fields)
-    length_s = max(run.end_s - run.tally.warm_up, 1e-12)
-    with np.errstate(divide="ignore"):
-        capacity = summed(1 / threads["service_s"], threads["operator"], len(names))
-    busy = summed(_per_second(run, run.tally.threads["busy"]), threads["operator"], len(names))
-    here = _counted(run)
-
-    def mean_ms(seconds: Floats, position: int) -> float:
-        return 1000 * float(seconds[position]) / max(1.0, float(visits[position]))
-
-    return tuple(
-        OperatorLoad(
-            operator=name,
-            arrival_rate=float(visits[i]) / length_s,
-            capacity=float(capacity[i]),
-            utilisation=float(busy[i]) / run.plan.placement.threads[i],
-            waiting_ms=mean_ms(waiting, i),
-            service_ms=mean_ms(service, i),
-            network_ms=mean_ms(sums["network"], i),
-            queue=float(np.mean(series.queue[name][here])),
-            lost=int(sums["lost"][i]),
-            resent=int(sums["resent"][i]),
-        )
-        for i, name in enumerate(names)
-    )
-
-
-def _slot_use(run: Run, busy: Floats) -> tuple[Floats, Floats]:
-    """Per slot, CPU and memory used, in reference slots."""
-    threads, slots = run.world.threads, run.plan.cluster.slots
-    at_work = np.where(threads["service_s"] > 0, np.minimum(busy, 1.0), 1.0)
-    return (
-        summed(run.figures.cpu * at_work, threads["slot"], slots),
-        summed(run.figures.mem * at_work, threads["slot"], slots),
-    )
-
-
-def _threads(run: Run, names: list[str], needed: Floats) -> tuple[ThreadLoad, ...]:
-    threads = run.world.threads
-    slots = {slot: str(run.plan.cluster.slot(slot)) for slot in np.unique(threads["slot"]).tolist()}
-    rows = zip(
-        threads["operator"].tolist(),
-        threads["place"].tolist(),
-        threads["slot"].tolist(),
-        _per_second(run, run.tally.threads["handled"]).tolist(),
-        needed.tolist(),
-        strict=True,
-    )
-    return tuple(
-        ThreadLoad(names[operator], place, slots[slot], rate, load)
-        for operator, place, slot, rate, load in rows
-    )
-
-
-def _traffic(run: Run) -> tuple[dict[str, ThreadTraffic], NDArray[np.int64]]:
-    """Between threads, slots and nodes, nothing where there are too many pairs to count; and how
-    many tuples stayed in a slot, on a node, and left it.
-    """
-    threads, pairs = run.world.threads, run.tally.pairs
-    if len(pairs) == 0:
-        return {}, run.tally.distances
-    used = np.flatnonzero(pairs)
-    streams = run.world.streams[np.searchsorted(run.world.streams["pair"], used, side="right") - 1]
-    inside = used - streams["pair"]
-    senders = run.world.operators["first"][streams["source"]] + inside // streams["width"]
-    receivers = streams["first"] + inside % streams["width"]
-    rates = _per_second(run, pairs[used].astype(np.float64))
-    apart = (threads["slot"][senders] != threads["slot"][receivers]).astype(np.int64)
-    apart += threads["node"][senders] != threads["node"][receivers]
-    far = np.bincount(apart, pairs[used], 3).astype(np.int64)
-    return {
-        "thread_traffic": ThreadTraffic(senders, receivers, rates),
-        "slot_traffic": _merged(threads["slot"][senders], threads["slot"][receivers], rates),
-        "node_traffic": _merged(threads["node"][senders], threads["node"][receivers], rates),
-    }, far
-
-
-def _merged(
-    senders: NDArray[np.int64], receivers: NDArray[np.int64], rates: Floats
-) -> ThreadTraffic:
-    width = int(receivers.max(initial=0)) + 1
-    keys, at = np.unique(senders * width + receivers, return_inverse=True)
-    return ThreadTraffic(keys // width, keys % width, summed(rates, at, len(keys)))
-
-
-def _remarks(run: Run, stable: bool, bottleneck: str, needed: float) -> tuple[str, ...]:
+def _remarks(run: Run, stable: bool, bottleneck: str, asked: Floats) -> tuple[str, ...]:
     remarks = []
     if run.stuck:
         remarks.append(
-            f"{run.stuck:,} tuples never move again: full buffers hold each other's senders back"
+            f"deadlock: {counted(run.stuck, 'tuple')} can never move again, because full buffers "
+            "block each other's senders"
         )
     if run.end_s < run.asked_s:
-        remarks.append(f"the sources were stopped at {run.end_s:g} s: too many tuples were waiting")
-    if not stable:
         remarks.append(
-            f"unstable: '{bottleneck}' is the bottleneck, its busiest thread is asked for "
-            f"{needed:.2f} times what it can do"
+            f"the sources were stopped after {run.end_s:g} s: too many tuples were waiting"
+        )
+    if not is_stable(asked_of_links(run)):
+        remarks.append(
+            f"unstable: the busiest link of a node needs {asked_of_links(run):.2f} s per second"
+        )
+    if not is_stable(asked_of_turns(run)):
+        remarks.append(
+            "unstable: one node's tuples for another need "
+            f"{asked_of_turns(run):.2f} times the turns that its time slots have"
+        )
+    if not stable and not is_stable(float(asked.max())):
+        remarks.append(
+            f"unstable: '{bottleneck}' is the bottleneck, its busiest thread needs "
+            f"{float(asked.max()):.2f} s per second"
         )
     slowed = np.flatnonzero(run.figures.slowed > 1)
     slots = run.world.threads["slot"]

@@ -1,4 +1,4 @@
-"""What a simulation is told beside the plan: frozen values, checked when they are made.
+"""What a simulation is given beside the plan: frozen values, checked when they are made.
 
 Lengths are in seconds (`_s`) or milliseconds (`_ms`), sizes in bytes, rates in tuples per second.
 """
@@ -10,72 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from slotwise.model import ModelError, NetworkDelays, Plan
+from slotwise.keys import NUMBER
+from slotwise.model import ModelError, NetworkDelays, Plan, Schedule
 
 ArrivalKind = Literal["constant", "poisson", "uniform", "trace"]
 ServiceKind = Literal["profile", "deterministic", "exponential", "gamma", "lognormal", "samples"]
 KeyKind = Literal["uniform", "zipf", "recorded"]
-SINE_POINTS = 128
-"""A sine is followed by so many straight pieces per period: within 0.03 % of it."""
 
 
 def _check_known(value: str, kind: object, what: str) -> None:
     if value not in get_args(kind):
-        raise ModelError(f"unknown {what} '{value}': write one of {', '.join(get_args(kind))}")
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How the input rate changes: a factor on the nominal rate, straight between `points`.
-
-    Points are (second, factor), the first at second 0; two points at one second are a jump. With
-    `period_s` the points repeat, else the last factor holds on.
-
-    >>> Schedule.step(at_s=60, factor=2).points
-    ((0.0, 1.0), (60.0, 1.0), (60.0, 2.0))
-    """
-
-    points: tuple[tuple[float, float], ...]
-    period_s: float | None = None
-
-    def __post_init__(self) -> None:
-        times = [at for at, _ in self.points]
-        if not times or times[0] != 0 or times != sorted(times):
-            raise ModelError("a schedule's points start at second 0 and rise")
-        if any(not (math.isfinite(f) and f >= 0) for _, f in self.points):
-            raise ModelError("a schedule's factors are 0 or more")
-        if all(f == 0 for _, f in self.points):
-            raise ModelError("a schedule with only zeros lets nothing in")
-        if self.period_s is not None and self.period_s < times[-1]:
-            raise ModelError("a schedule's period ends after its last point")
-
-    @classmethod
-    def step(cls, at_s: float, factor: float) -> Schedule:
-        """The nominal rate, from `at_s` on `factor` times it."""
-        return cls(((0.0, 1.0), (float(at_s), 1.0), (float(at_s), float(factor))))
-
-    @classmethod
-    def ramp(cls, from_s: float, to_s: float, factor: float) -> Schedule:
-        """From the nominal rate at `from_s` evenly to `factor` times it at `to_s`."""
-        return cls(((0.0, 1.0), (float(from_s), 1.0), (float(to_s), float(factor))))
-
-    @classmethod
-    def sine(cls, period_s: float, amplitude: float) -> Schedule:
-        """1 + amplitude · sin: `amplitude` at most 1."""
-        if not 0 <= amplitude <= 1:
-            raise ModelError(f"the sine's amplitude is {amplitude}: write 0 to 1")
-        parts = [i / SINE_POINTS for i in range(SINE_POINTS + 1)]
-        return cls(
-            tuple((p * period_s, 1 + amplitude * math.sin(2 * math.pi * p)) for p in parts),
-            float(period_s),
-        )
-
-    @classmethod
-    def burst(cls, period_s: float, length_s: float, factor: float) -> Schedule:
-        """Every `period_s`, for its last `length_s`, `factor` times the nominal rate."""
-        calm = float(period_s - length_s)
-        points = ((0.0, 1.0), (calm, 1.0), (calm, float(factor)), (float(period_s), float(factor)))
-        return cls(points, float(period_s))
+        raise ModelError(f"unknown {what} '{value}': expected one of {', '.join(get_args(kind))}")
 
 
 @dataclass(frozen=True)
@@ -90,29 +35,34 @@ class Arrivals:
 
     kind: ArrivalKind = "poisson"
     schedule: Schedule | None = None
+    """How the rate of every source changes; None: as each source's own options say."""
     trace_s: tuple[float, ...] = ()
     spread: float = 0.0
 
     def __post_init__(self) -> None:
         _check_known(self.kind, ArrivalKind, "arrivals")
         if not 0 <= self.spread < 1:
-            raise ModelError(f"the arrivals' spread is {self.spread}: write 0 to below 1")
+            raise ModelError(
+                f"the arrivals' spread is {self.spread}: expected a number ≥ 0 and < 1"
+            )
         if (self.kind == "trace") != bool(self.trace_s):
-            raise ModelError("arrivals of kind 'trace' need 'trace_s', and only they do")
+            raise ModelError(
+                "'trace_s' is required for arrivals of kind 'trace', and allowed only there"
+            )
         if self.trace_s and not (
             len(self.trace_s) > 1
             and list(self.trace_s) == sorted(self.trace_s)
             and self.trace_s[-1] > self.trace_s[0]
         ):
-            raise ModelError("a trace is at least two rising times in seconds")
+            raise ModelError("invalid trace: expected at least two increasing times in seconds")
 
 
 @dataclass(frozen=True)
 class ServiceTimes:
     """How service times vary around the profile's mean.
 
-    `profile` is gamma with the variation that the operator's profile tells (`service_scv`; 1, that
-    is exponential, where it tells none). `scv` is the squared coefficient of variation of `gamma`
+    `profile` is gamma with the variation that the operator's profile gives (`service_scv`; 1, that
+    is exponential, where it gives none). `scv` is the squared coefficient of variation of `gamma`
     and `lognormal`. `samples` are drawn alike, scaled so that their mean is the profile's.
     """
 
@@ -123,13 +73,17 @@ class ServiceTimes:
     def __post_init__(self) -> None:
         _check_known(self.distribution, ServiceKind, "service times")
         if (self.distribution in ("gamma", "lognormal")) != (self.scv is not None):
-            raise ModelError("service times 'gamma' and 'lognormal' need 'scv', and only they do")
+            raise ModelError(
+                "'scv' is required for service times gamma and lognormal, and allowed only there"
+            )
         if self.scv is not None and not (math.isfinite(self.scv) and self.scv >= 0):
-            raise ModelError(f"the service times' scv is {self.scv}: write 0 or more")
+            raise ModelError(f"the service times' scv is {self.scv}: expected a number ≥ 0")
         if (self.distribution == "samples") != bool(self.samples):
-            raise ModelError("service times of kind 'samples' need 'samples', and only they do")
+            raise ModelError(
+                "'samples' is required for service times of kind 'samples', and allowed only there"
+            )
         if self.samples and (min(self.samples) < 0 or not math.fsum(self.samples) > 0):
-            raise ModelError("recorded service times are 0 or more, and not all 0")
+            raise ModelError("invalid recorded service times: expected numbers ≥ 0, not all 0")
 
 
 @dataclass(frozen=True)
@@ -143,7 +97,7 @@ class Keys:
     """
 
     kind: KeyKind = "uniform"
-    number: int = 1000
+    number: int = NUMBER
     exponent: float = 1.0
     recorded: tuple[float, ...] = ()
     forwarded: float = 1.0
@@ -151,13 +105,17 @@ class Keys:
     def __post_init__(self) -> None:
         _check_known(self.kind, KeyKind, "keys")
         if self.number < 1:
-            raise ModelError(f"there are {self.number} keys: write a whole number above 0")
+            raise ModelError(f"there are {self.number} keys: expected an integer ≥ 1")
         if (self.kind == "recorded") != bool(self.recorded):
-            raise ModelError("keys of kind 'recorded' need 'recorded', and only they do")
+            raise ModelError(
+                "'recorded' is required for keys of kind 'recorded', and allowed only there"
+            )
         if self.recorded and (min(self.recorded) < 0 or not math.fsum(self.recorded) > 0):
-            raise ModelError("recorded key frequencies are 0 or more, and not all 0")
+            raise ModelError("invalid recorded key frequencies: expected numbers ≥ 0, not all 0")
         if not 0 <= self.forwarded <= 1:
-            raise ModelError(f"keys are forwarded with probability {self.forwarded}: write 0 to 1")
+            raise ModelError(
+                f"the probability of forwarding a key is {self.forwarded}: expected 0 to 1"
+            )
 
     def frequencies(self) -> Sequence[float]:
         if self.kind == "recorded":
@@ -189,7 +147,7 @@ class Routing:
         ):
             if getattr(self, name) not in known:
                 raise ModelError(
-                    f"routing {name} is '{getattr(self, name)}': write one of {', '.join(known)}"
+                    f"routing {name} is '{getattr(self, name)}': expected one of {', '.join(known)}"
                 )
 
 
@@ -202,8 +160,10 @@ class Network:
     `bandwidth_mb_per_s` each node has one link out and one in, tuples of `tuple_bytes` queue for
     both. A placement with a communication schedule (paper 4) is followed if `stepwise`: a tuple
     waits for the next time slot in which its node may send to the other, stages one slot apart,
-    stall slots at the end of each round; within a node it need not wait. `step_ms` is the length
-    of a time slot (None: the longest mean service time of any thread).
+    stall slots at the end of each round; within a node it need not wait. With a bandwidth the
+    stages take turns, each in an equal part of the slot, and a tuple is sent if it gets to the
+    other node before the next turn's can. `step_ms` is the length of a time slot (None: the longest
+    mean service time of any thread, or the least that has room for a tuple of each stage).
     """
 
     delays: NetworkDelays | None = None
@@ -218,38 +178,54 @@ class Network:
         for name in ("send_ms", "receive_ms", "tuple_bytes"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
-                raise ModelError(f"network {name} is {value}: write 0 or more")
+                raise ModelError(f"network {name} is {value}: expected a number ≥ 0")
         for name in ("bandwidth_mb_per_s", "step_ms"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
-                raise ModelError(f"network {name} is {value}: write a number above 0")
+                raise ModelError(f"network {name} is {value}: expected a number > 0")
+
+    @property
+    def link_s(self) -> float:
+        """How long a tuple takes on a node's link; 0: links are infinitely fast."""
+        bandwidth = self.bandwidth_mb_per_s
+        return self.tuple_bytes / (bandwidth * 1e6) if bandwidth else 0.0
 
 
 @dataclass(frozen=True)
 class Buffers:
-    """How many tuples may wait at a thread (sources excepted), beside the one in service.
+    """How many tuples may wait at a thread, and at a node's link in.
 
-    `capacity` None: any number. When a buffer is full, "block" holds the sender back until there
-    is room (a place is taken when the tuple is sent, so tuples on their way count); "lose" drops
-    what arrives, and the sender sends it again `resend_after_ms` later, until it is taken. Without
+    `capacity` is how many may wait at a thread (sources excepted) beside the one in service.
+    `node_capacity` is how many tuples from other nodes a node's receive buffer holds: those that
+    wait for its link in and the one on it (M/D/1/K, K being the capacity); it needs a bandwidth.
+    None: any number. When a buffer is full, "block" holds the sender back until there is room (a
+    place is taken when the tuple is sent, so tuples on their way count); "lose" drops what arrives,
+    and the sender sends it again `resend_after_ms` later, the whole way, until it is taken. Without
     `resend_after_ms` it is gone.
     """
 
     capacity: int | None = None
     when_full: Literal["block", "lose"] = "block"
     resend_after_ms: float | None = None
+    node_capacity: int | None = None
 
     def __post_init__(self) -> None:
-        if self.capacity is not None and self.capacity < 1:
-            raise ModelError(f"the buffers' capacity is {self.capacity}: write 1 or more")
+        for name in ("capacity", "node_capacity"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ModelError(f"the buffers' {name} is {value}: expected a number ≥ 1")
         if self.when_full not in ("block", "lose"):
-            raise ModelError(f"buffers can 'block' or 'lose' when full, not '{self.when_full}'")
+            raise ModelError(f"unknown when_full '{self.when_full}': expected block or lose")
         if self.resend_after_ms is not None and not (
             math.isfinite(self.resend_after_ms) and self.resend_after_ms > 0
         ):
-            raise ModelError(f"resend_after_ms is {self.resend_after_ms}: write a number above 0")
+            raise ModelError(f"resend_after_ms is {self.resend_after_ms}: expected a number > 0")
         if self.resend_after_ms is not None and self.when_full == "block":
-            raise ModelError("buffers that block lose nothing: leave out resend_after_ms")
+            raise ModelError("buffers that block lose nothing: remove resend_after_ms")
+
+    @property
+    def bounded(self) -> bool:
+        return self.capacity is not None or self.node_capacity is not None
 
 
 @dataclass(frozen=True)
@@ -266,9 +242,9 @@ class PlanChange:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.at_s) and self.at_s > 0):
-            raise ModelError(f"a plan change at second {self.at_s}: write a number above 0")
+            raise ModelError(f"a plan change at second {self.at_s}: expected a number > 0")
         if not (math.isfinite(self.pause_s) and self.pause_s >= 0):
-            raise ModelError(f"a plan change pauses {self.pause_s} seconds: write 0 or more")
+            raise ModelError(f"a plan change pauses {self.pause_s} seconds: expected a number ≥ 0")
 
 
 Kernel = Literal["feed-forward", "events"]
@@ -276,7 +252,7 @@ Kernel = Literal["feed-forward", "events"]
 
 @dataclass(frozen=True)
 class Options:
-    """All that `simulate` is told, in one value; see simulation/__init__.py."""
+    """All options of `simulate`, in one value; see simulation/__init__.py."""
 
     arrivals: Arrivals = Arrivals()
     service: ServiceTimes = ServiceTimes()
@@ -296,23 +272,32 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.tuples is not None and self.duration_s is not None:
-            raise ModelError("give 'tuples' or 'duration_s', not both")
+            raise ModelError("'tuples' cannot be used with 'duration_s': remove one of them")
         if self.tuples is not None and self.tuples < 1:
-            raise ModelError(f"there are {self.tuples} tuples: write a whole number above 0")
+            raise ModelError(f"there are {self.tuples} tuples: expected an integer ≥ 1")
         if self.duration_s is not None and not (
             math.isfinite(self.duration_s) and self.duration_s > 0
         ):
-            raise ModelError(f"the duration is {self.duration_s}: write seconds above 0")
+            raise ModelError(f"the duration is {self.duration_s}: expected seconds > 0")
         if not 0 <= self.warm_up < 1:
-            raise ModelError(f"the warm-up is {self.warm_up}: write a part of the run, 0 to 1")
+            raise ModelError(
+                f"the warm-up is {self.warm_up}: expected a fraction of the run, 0 to 1"
+            )
         if self.seed < 0:
-            raise ModelError(f"the seed is {self.seed}: write a whole number, 0 or more")
+            raise ModelError(f"the seed is {self.seed}: expected an integer ≥ 0")
         if self.windows < 1:
-            raise ModelError(f"there are {self.windows} windows: write a whole number above 0")
+            raise ModelError(f"there are {self.windows} windows: expected an integer ≥ 1")
         if self.kernel not in (None, *get_args(Kernel)):
-            raise ModelError(f"unknown kernel '{self.kernel}': write feed-forward or events")
+            raise ModelError(f"unknown kernel '{self.kernel}': expected feed-forward or events")
         if self.buffers.capacity is not None and self.routing.queue == "shared":
-            raise ModelError("bounded buffers are per thread: they do not go with a shared queue")
+            raise ModelError(
+                "bounded buffers are per thread and cannot be used with a shared queue"
+            )
+        if self.buffers.node_capacity is not None and self.network.bandwidth_mb_per_s is None:
+            raise ModelError(
+                "the buffers' node_capacity is for links with a bandwidth: "
+                "set the network's bandwidth_mb_per_s as well"
+            )
         last = 0.0
         for change in self.changes:
             if change.at_s < last:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from slotwise.model import ModelError, Observation, Plan
-from slotwise.simulation import change, feed_forward
-from slotwise.simulation.arrivals import clock_time
-from slotwise.simulation.measure import Tally, empty_tally
+from slotwise.simulation.kernels import change, feed_forward
+from slotwise.simulation.kernels.arrivals import clock_after
+from slotwise.simulation.kernels.measure import Tally, empty_tally
+from slotwise.simulation.kernels.under_way import Limits
+from slotwise.simulation.kernels.world import Figures, World, build
 from slotwise.simulation.observe import observed
 from slotwise.simulation.options import (
     Arrivals,
@@ -24,8 +26,6 @@ from slotwise.simulation.options import (
     Routing,
     ServiceTimes,
 )
-from slotwise.simulation.under_way import Limits
-from slotwise.simulation.world import Figures, World, build
 
 MOST_UNDER_WAY = 8_000_000
 """When more tuples than that are waiting or on their way, sources stop: it is no use."""
@@ -77,7 +77,7 @@ def simulate(
 
 @dataclass(frozen=True)
 class Run:
-    """What a simulation left behind, before it is put into words."""
+    """What a simulation, or a window of a deployment, has counted."""
 
     plan: Plan
     """The last one that ran."""
@@ -89,6 +89,7 @@ class Run:
     end_s: float
     """When sources stopped: before `asked_s` if too many tuples were under way."""
     kernel: Kernel
+    seed: int
     last_change_s: float = 0.0
     """Figures per thread and traffic count from here on."""
     stuck: int = 0
@@ -98,10 +99,16 @@ class Run:
 def run(plan: Plan, rate: float | None, options: Options, log_size: int = 0) -> Run:
     """As `simulate`; keeps the first `log_size` visits one by one."""
     rate = plan.rate if rate is None else rate
-    _check(plan, options)
+    check_options(plan, options)
+    for each in options.changes:
+        check_same_topology(plan, each.plan)
+    starts = [(0.0, 0.0), *((each.at_s, each.pause_s) for each in options.changes)]
     plans = [plan, *(each.plan for each in options.changes)]
-    built = [build(each, rate, options, part) for part, each in enumerate(plans)]
-    world, figures = built[0]
+    built = [
+        part_of(each, rate, options, number, *start)
+        for number, (each, start) in enumerate(zip(plans, starts, strict=True))
+    ]
+    world, figures = built[0][0].world, built[0][1]
     end_s = _duration(world, figures, options)
     tally = empty_tally(world, options.warm_up * end_s, end_s, options.windows, log_size)
     chosen = _kernel(plan, options)
@@ -109,50 +116,67 @@ def run(plan: Plan, rate: float | None, options: Options, log_size: int = 0) -> 
         rates = figures.rates.operators
         order = plan.pipeline.topology.order
         stopped = feed_forward.run(world, tally, order, rates, MOST_UNDER_WAY)
-        return Run(plan, rate, world, figures, tally, end_s, stopped, chosen)
-    starts = [(0.0, 0.0), *((each.at_s, each.pause_s) for each in options.changes)]
-    if starts[-1][0] >= end_s:
-        raise ModelError(f"a plan change at second {starts[-1][0]} of a run of {end_s:g}")
-    parts = tuple(
-        change.Part(each, _limits(each, options), len(where.cluster.nodes), *start)
-        for (each, _), where, start in zip(built, plans, starts, strict=True)
-    )
-    done = change.run(parts, tally, MOST_UNDER_WAY)
-    world, figures = built[-1]
+        return Run(plan, rate, world, figures, tally, end_s, stopped, chosen, options.seed)
+    last, figures = built[-1]
+    if last.start_s >= end_s:
+        raise ModelError(
+            f"invalid plan change at {last.start_s:g} s: the run ends after {end_s:g} s"
+        )
+    done = change.run(tuple(part for part, _ in built), tally, MOST_UNDER_WAY)
     return Run(
         plans[-1],
         rate,
-        world,
+        last.world,
         figures,
         done.tally,
         end_s,
         done.end_s,
         chosen,
-        starts[-1][0],
+        options.seed,
+        last.start_s,
         done.stuck,
     )
 
 
-def _check(plan: Plan, options: Options) -> None:
-    for each in options.changes:
-        if each.plan.pipeline.topology != plan.pipeline.topology:
-            raise ModelError("a plan change keeps the topology: its plan is for another one")
+def part_of(
+    plan: Plan,
+    rate: float,
+    options: Options,
+    number: int,
+    start_s: float = 0.0,
+    pause_s: float = 0.0,
+) -> tuple[change.Part, Figures]:
+    """The stretch of a run under `plan`, with `number` changes of plan before it."""
+    world, figures = build(plan, rate, options, number)
+    nodes = len(plan.cluster.nodes)
+    return change.Part(world, _limits(world, options), nodes, start_s, pause_s), figures
+
+
+def check_options(plan: Plan, options: Options) -> None:
+    topology = plan.pipeline.topology
     for name in options.service_of:
-        if name not in plan.pipeline.topology.index:
-            raise ModelError(f"service times are given for '{name}', but no such operator")
+        if name not in topology.index:
+            raise ModelError(
+                f"service times are given for '{name}', but topology '{topology.name}' has no "
+                "such operator"
+            )
+
+
+def check_same_topology(before: Plan, after: Plan) -> None:
+    if after.pipeline.topology != before.pipeline.topology:
+        raise ModelError("a change of plan must keep the topology, but the new plan has another")
 
 
 def _duration(world: World, figures: Figures, options: Options) -> float:
-    """How long sources emit: as told, or until `tuples` came in the mean."""
+    """How long sources emit: as given, or until `tuples` came in the mean."""
     if options.duration_s is not None:
         return float(options.duration_s)
     tuples = options.tuples or USUAL_TUPLES
-    sources = world.sources
     end_s = tuples / figures.rates.external
-    if sources.scheduled:
-        end_s = float(clock_time(sources.schedule, sources.period, end_s))
+    if world.sources.scheduled:
+        end_s = clock_after(world.sources, tuples)
     if not math.isfinite(end_s):
-        raise ModelError(f"the schedule never lets {tuples} tuples in: give duration_s")
+        raise ModelError(f"the schedule never emits {tuples:,} tuples: set a duration instead")
     return end_s
 
 
@@ -162,14 +186,16 @@ def _kernel(plan: Plan, options: Options) -> Kernel:
         what
         for what, present in (
             ("loops", plan.pipeline.topology.has_loops),
-            ("bounded buffers", options.buffers.capacity is not None),
+            ("bounded buffers", options.buffers.bounded),
             ("a bandwidth", options.network.bandwidth_mb_per_s is not None),
             ("plan changes", bool(options.changes)),
         )
         if present
     ]
     if options.kernel == "feed-forward" and needs_events:
-        raise ModelError(f"the feed-forward kernel cannot do {needs_events[0]}: use 'events'")
+        raise ModelError(
+            f"the feed-forward kernel does not support {needs_events[0]}: use 'events'"
+        )
     return options.kernel or ("events" if needs_events else "feed-forward")
 
 
@@ -177,12 +203,12 @@ def _limits(world: World, options: Options) -> Limits:
     streams = world.streams
     most = np.ceil(streams["selectivity"]) * streams["copies"]
     per_operator = np.bincount(streams["source"], weights=most, minlength=1)
-    network, buffers = options.network, options.buffers
-    bandwidth = network.bandwidth_mb_per_s
+    buffers = options.buffers
     return Limits(
         capacity=buffers.capacity or 0,
-        blocks=buffers.capacity is not None and buffers.when_full == "block",
+        node_capacity=buffers.node_capacity or 0,
+        blocks=buffers.bounded and buffers.when_full == "block",
         resend_s=(buffers.resend_after_ms or 0.0) / 1000,
-        link_s=network.tuple_bytes / (bandwidth * 1e6) if bandwidth else 0.0,
+        link_s=options.network.link_s,
         most_caused=int(per_operator.max()),
     )

@@ -4,7 +4,8 @@ A thread's mean service time is its group's threads over the group's peak rate (
 profile × node speed). Threads with a fixed load take no time. Where a slot's groups need more CPU
 than it has at the offered rate, all its threads slow down by one factor F: the one at which they
 use exactly what there is. That is Σ cpu·min(1/F, utilisation) = CPU left by fixed loads; threads
-above 1/F fall behind, the others get what they ask for (a fair share).
+above 1/F fall behind, the others get what they ask for (a fair share). Transfers between nodes
+count towards the CPU; the kernels add their time to each tuple's.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.model import Plan, ServiceRate
-from slotwise.predictors.groups import Groups, groups_of, summed
-from slotwise.predictors.rate import own_shares, slot_cpu
-from slotwise.predictors.weights import shares_by_weight
-from slotwise.rates import arrival_rates
-from slotwise.simulation.draws import (
+from slotwise.model import Plan
+from slotwise.prediction.groups import Groups, groups_of, shares_by_weight, summed
+from slotwise.prediction.overheads import with_transfers
+from slotwise.prediction.rate import own_shares, slot_cpu
+from slotwise.rates import ArrivalRates, arrival_rates
+from slotwise.simulation.kernels.draws import (
     DETERMINISTIC,
     EXPONENTIAL,
     GAMMA_SHAPED,
@@ -36,7 +37,11 @@ def thread_figures(plan: Plan, rate: float) -> tuple[Floats, Floats, Floats, Flo
     slots; of a fixed load: its part of it, busy or not), and how much its slot slows it down.
     """
     groups = groups_of(plan.pipeline, plan.cluster, plan.placement)
-    slowed = _slowdown(groups, plan, rate)[groups.slot]
+    rates = arrival_rates(plan.pipeline.topology, rate, plan.placement.threads)
+    shares = _shares(groups, plan, rates)
+    charged = with_transfers(plan.pipeline, plan.cluster, groups, rates, shares)
+    arriving = np.asarray(rates.operators[groups.operator] * shares, dtype=np.float64)
+    slowed = _slowdown(charged, plan, arriving)[groups.slot]
     slots = plan.cluster.slots
     keys, at = np.unique(groups.operator * slots + groups.slot, return_inverse=True)
     threads = summed(groups.threads.astype(np.float64), at)
@@ -46,16 +51,15 @@ def thread_figures(plan: Plan, rate: float) -> tuple[Floats, Floats, Floats, Flo
     first[at[::-1]] = np.arange(len(at))[::-1]
     return (
         seconds[first][mine],
-        (summed(groups.cpu / slowed, at) / threads)[mine],
-        (summed(groups.mem, at) / threads)[mine],
+        (summed(charged.cpu / slowed, at) / threads)[mine],
+        (summed(charged.mem, at) / threads)[mine],
         slowed[first][mine],
     )
 
 
-def _slowdown(groups: Groups, plan: Plan, rate: float) -> Floats:
-    """Per slot, F; 1 where the CPU suffices."""
+def _slowdown(groups: Groups, plan: Plan, arriving: Floats) -> Floats:
+    """Per slot, F; 1 where the CPU suffices. `arriving` is tuples/s per group."""
     cluster = plan.cluster
-    arriving = _arriving(groups, plan, rate)
     busy = np.where(groups.fixed, 1.0, np.minimum(arriving / groups.peak, 1.0))
     need = slot_cpu(groups, arriving, cluster.slots)
     factor = np.ones(cluster.slots)
@@ -69,15 +73,13 @@ def _slowdown(groups: Groups, plan: Plan, rate: float) -> Floats:
     return factor
 
 
-def _arriving(groups: Groups, plan: Plan, rate: float) -> Floats:
-    """Tuples/s that reach each group as the topology's groupings route them."""
+def _shares(groups: Groups, plan: Plan, rates: ArrivalRates) -> Floats:
+    """Each group's part of its operator's tuples as the topology's groupings route them."""
     topology = plan.pipeline.topology
-    rates = arrival_rates(topology, rate, plan.placement.threads)
     by_weight = groups.even_shares()
-    if any(stream.grouping.kind == "weighted" for stream in topology.streams):
+    if any(plan.routing(stream) == "weighted" for stream in topology.streams):
         by_weight = shares_by_weight(groups, plan, plan.cluster.slots)
-    shares = own_shares(groups, topology, rates, by_weight)
-    return np.asarray(rates.operators[groups.operator] * shares, dtype=np.float64)
+    return own_shares(groups, topology, rates, by_weight)
 
 
 def _fair_factor(cpu: Floats, busy: Floats, left: float) -> float:
@@ -110,8 +112,6 @@ def variations(
 
 
 def _variation(plan: Plan, operator: str, times: ServiceTimes) -> tuple[int, float, list[float]]:
-    profile = plan.pipeline.profiles[operator]
-    told = profile.service_scv if isinstance(profile, ServiceRate) else 1.0
     match times.distribution:
         case "deterministic":
             return DETERMINISTIC, 0.0, []
@@ -122,7 +122,7 @@ def _variation(plan: Plan, operator: str, times: ServiceTimes) -> tuple[int, flo
         case "samples":
             mean = float(np.mean(times.samples))
             return SAMPLES, 0.0, [sample / mean for sample in times.samples]
-    scv = told if times.scv is None else times.scv
+    scv = plan.pipeline.profiles.service_scv(operator) if times.scv is None else times.scv
     if scv == 0:
         return DETERMINISTIC, 0.0, []
     return (EXPONENTIAL, 0.0, []) if scv == 1 else (GAMMA_SHAPED, 1 / scv, [])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import math
 import multiprocessing
 import os
 import signal
@@ -21,8 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slotwise import __version__
-from slotwise.comparison import plan_as_chosen
-from slotwise.model import Observation, Pipeline, Plan, SlotwiseError
+from slotwise.json_data import json_data
+from slotwise.model import Observation, Pipeline, Plan, SlotwiseError, missed
+from slotwise.planner import Request, plan_as_chosen
 from slotwise.simulation.journal import Journal
 from slotwise.simulation.observe import observed
 from slotwise.simulation.options import Options
@@ -40,15 +40,16 @@ COLUMNS: dict[str, type] = {
     "slots": int,
     "machines": int,
     "cost_per_hour": float,
-    "predicted_rate": float,
+    "predicted_capacity": float,
     "predicted_latency_ms": float,
-    "simulated_rate": float,
-    "simulated_latency_ms": float,
-    "latency_margin_ms": float,
-    "sink_latency_ms": float,
-    "p50_ms": float,
-    "p95_ms": float,
-    "p99_ms": float,
+    "predicted_sojourn_ms": float,
+    "throughput": float,
+    "latency_ms": float,
+    "latency_p50_ms": float,
+    "latency_p95_ms": float,
+    "latency_p99_ms": float,
+    "sojourn_ms": float,
+    "sojourn_margin_ms": float,
     "network_ms": float,
     "inter_node_traffic": float,
     "stable": bool,
@@ -125,8 +126,9 @@ def row_of(point: Point) -> Row:
     }
     try:
         plan = _plan(point.question)
-        row |= _plan_figures(plan)
-        return row | _seen_figures(plan, observed(run(plan, None, point.options)))
+        row |= json_data(_plan_figures(plan))
+        seen = observed(run(plan, None, point.options))
+        return {**row, **json_data(_seen_figures(plan, seen))}
     except SlotwiseError as error:
         return row | {"refused": str(error)}
 
@@ -135,7 +137,7 @@ def row_of(point: Point) -> Row:
 def _plan(question: Question) -> Plan:
     """Points that differ in their seed only come one after another: plan once for them."""
     pipeline = question.pipeline
-    return plan_as_chosen(pipeline, question.rate, pipeline.scheduler)
+    return plan_as_chosen(Request(pipeline, question.rate, pipeline.scheduler))
 
 
 def _plan_figures(plan: Plan) -> Row:
@@ -145,32 +147,27 @@ def _plan_figures(plan: Plan) -> Row:
         "slots": plan.slots,
         "machines": plan.machines,
         "cost_per_hour": float(plan.cost_per_hour),
-        "predicted_rate": _finite(predicted.rate),
-        "predicted_latency_ms": _finite(predicted.latency_ms),
+        "predicted_capacity": predicted.capacity,
+        "predicted_latency_ms": predicted.latency_ms,
+        "predicted_sojourn_ms": predicted.sojourn_ms,
     }
 
 
 def _seen_figures(plan: Plan, seen: Observation) -> Row:
-    quantiles = dict(seen.latency_quantiles)
     return {
-        "simulated_rate": _finite(seen.rate),
-        "simulated_latency_ms": _finite(seen.latency_ms),
-        "latency_margin_ms": _finite(seen.latency_margin_ms),
-        "sink_latency_ms": _finite(seen.sink_latency_ms),
-        "p50_ms": _finite(quantiles.get(0.5)),
-        "p95_ms": _finite(quantiles.get(0.95)),
-        "p99_ms": _finite(quantiles.get(0.99)),
-        "network_ms": _finite(seen.network_ms),
-        "inter_node_traffic": _finite(seen.inter_node_traffic),
+        "throughput": seen.throughput,
+        "latency_ms": seen.latency_ms,
+        "latency_p50_ms": seen.latency_p50_ms,
+        "latency_p95_ms": seen.latency_p95_ms,
+        "latency_p99_ms": seen.latency_p99_ms,
+        "sojourn_ms": seen.sojourn_ms,
+        "sojourn_margin_ms": seen.sojourn_margin_ms,
+        "network_ms": seen.network_ms,
+        "inter_node_traffic": seen.inter_node_traffic,
         "stable": bool(seen.stable),
         "bottleneck": seen.bottleneck,
-        "missed_goals": "; ".join(plan.missed_goals(seen)) or None,
+        "missed_goals": "; ".join(goal.reason for goal in missed(plan.judged(seen))) or None,
     }
-
-
-def _finite(value: float | None) -> float | None:
-    """JSON has no infinity: None stands for it."""
-    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def run_in_processes(points: Sequence[Point]) -> Iterator[tuple[Point, Row]]:
@@ -185,8 +182,8 @@ def run_in_processes(points: Sequence[Point]) -> Iterator[tuple[Point, Row]]:
             yield running.pop(future), future.result()
     except BrokenProcessPool:
         raise SlotwiseError(
-            "a process of the sweep was killed (out of memory?): what is finished is kept, "
-            "run the same command again"
+            "a process of the sweep was killed (out of memory?): finished points are kept, "
+            "run the same command again to continue"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)

@@ -1,23 +1,25 @@
-"""Whose checkpoint it is: a query goes on only where it stopped itself."""
+"""Whose checkpoint it is: a query goes on only from its own."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
-from slotwise.model import SlotwiseError
-from slotwise.spark.outline import Outline
+from slotwise.model import SlotwiseError, counted
+from slotwise.spark.query.outline import Outline
 from slotwise.spec.build import document_of
 
 NAME = "slotwise.json"
 
 
 def claim(checkpoint: Path, outline: Outline) -> None:
-    """Write into `checkpoint` which topology it is of, or refuse if it is another one's."""
-    if check(checkpoint, outline):
-        return
+    """Write into `checkpoint` which topology it belongs to, or refuse as `check` does."""
+    check(checkpoint, outline)
     file = checkpoint / NAME
+    if file.exists():
+        return
     try:
         checkpoint.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(_identity(outline), indent=2) + "\n", encoding="utf-8")
@@ -25,38 +27,44 @@ def claim(checkpoint: Path, outline: Outline) -> None:
         raise SlotwiseError(f"checkpoint {checkpoint}: {error.strerror}") from None
 
 
-def check(checkpoint: Path, outline: Outline) -> bool:
-    """Refuse a checkpoint that is another topology's; write nothing. True if the topology has been
-    started there before, so that Spark has accepted it.
+def check(checkpoint: Path, outline: Outline) -> None:
+    """Refuse a checkpoint that the outline's query cannot go on from; write nothing.
 
     The threads, their places and the rate may change from one start to the next; what is computed
-    and how it flows may not. The threads of an aggregate are what its state is divided by.
+    and how it flows may not, nor the threads of an aggregate: its state is divided by them, Spark
+    4.3 cannot divide that of a real-time aggregate again, and with micro-batches it is not tried.
     """
-    mine, file = _identity(outline), checkpoint / NAME
+    theirs, mine = _read(checkpoint), _identity(outline)
+    if theirs is None:
+        return
+    if (theirs.get("logic"), theirs.get("engine")) != (mine["logic"], mine["engine"]):
+        raise SlotwiseError(
+            f"checkpoint {checkpoint} belongs to another topology, '{theirs.get('topology')}', or "
+            f"to another version of '{mine['topology']}': use another checkpoint, or remove it"
+        )
+    threads, aggregate = theirs.get("aggregate_threads", 0), outline.layout.aggregate
+    if aggregate is not None and threads != mine["aggregate_threads"]:
+        raise SlotwiseError(
+            f"the state of aggregate '{outline.layout.topology.operators[aggregate].name}' is "
+            f"divided by {counted(threads, 'thread')}, and Spark cannot divide it by "
+            f"{mine['aggregate_threads']}: keep {threads}, or use another checkpoint"
+        )
+
+
+def _read(checkpoint: Path) -> dict[str, Any] | None:
+    """Whose checkpoint it is; None if it is new."""
+    file = checkpoint / NAME
     try:
-        if not file.exists():
-            if checkpoint.exists() and any(checkpoint.iterdir()):
-                raise SlotwiseError(f"{checkpoint} is not empty and no checkpoint of slotwise")
-            return False
-        theirs = json.loads(file.read_text(encoding="utf-8"))
+        if file.exists():
+            found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            return found
+        if checkpoint.exists() and any(checkpoint.iterdir()):
+            raise SlotwiseError(f"{checkpoint} is not empty and not a checkpoint of slotwise")
     except OSError as error:
         raise SlotwiseError(f"checkpoint {checkpoint}: {error.strerror}") from None
     except ValueError:
-        raise SlotwiseError(f"{checkpoint / NAME} is damaged: give another checkpoint") from None
-    if theirs.get("logic") != mine["logic"] or theirs.get("engine") != mine["engine"]:
-        raise SlotwiseError(
-            f"checkpoint {checkpoint} belongs to another topology, '{theirs.get('topology')}', or "
-            f"to another version of '{mine['topology']}': give another checkpoint, or remove it"
-        )
-    return True
-
-
-def state_threads(checkpoint: Path) -> int | None:
-    """How many threads the aggregate had that the checkpoint keeps the state of."""
-    file = checkpoint / NAME
-    found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    threads = found.get("aggregate_threads")
-    return None if threads is None else int(threads)
+        raise SlotwiseError(f"{file} is damaged: use another checkpoint") from None
+    return None
 
 
 def _identity(outline: Outline) -> dict[str, str | int | None]:

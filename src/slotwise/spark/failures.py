@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from slotwise.clock import SYSTEM, Clock, await_condition
 from slotwise.spark.cluster import scheduler
-from slotwise.spark.levels import Layout
-from slotwise.spark.meters import TaskError, task_errors
+from slotwise.spark.metering.meters import TaskError, task_errors
+from slotwise.spark.query.levels import Layout
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,22 +23,23 @@ FOLLOWS = re.compile(
 """In the message of a task that failed because the one it reads from or writes to did."""
 EFFECTS = re.compile(rf"{FOLLOWS.pattern}|Interrupted|Killed|cancelled")
 """Messages of tasks that were ended because another failed, or because their query was stopped."""
-TOLD_SECONDS, POLL_SECONDS = 3.0, 0.1
+REPORTED_S = 3.0
+"""The errors of a query's tasks have been reported this long after it failed."""
 MOST_TASKS = 10_000
 LOST = re.compile(r"ExecutorLostFailure \(executor (\S+) exited[^)]*\) Reason: (.*)")
 
 
 def silence_pyspark() -> None:
-    """It logs every exception with its whole Java stack, also those that are told in a sentence."""
+    """It logs every exception with its whole Java stack, also those that become one sentence."""
     from pyspark.logger import PySparkLogger
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def why(query: StreamingQuery, spark: SparkSession, layout: Layout) -> str:
-    """What the task that failed first told, and whose it was; of a lost executor, which one and how
-    it ended.
+def why(query: StreamingQuery, spark: SparkSession, layout: Layout, clock: Clock = SYSTEM) -> str:
+    """The message of the task that failed first, and its operator; of a lost executor, which one it
+    was and how it ended.
 
     All stages of a real-time query run at once: when a task fails, those that read from it fail,
     too, and Spark may report one of these. So the other tasks' messages are looked at.
@@ -47,9 +48,14 @@ def why(query: StreamingQuery, spark: SparkSession, layout: Layout) -> str:
     if error is None:
         return "it was stopped"
     reported = _reported(str(error))
-    end = time.monotonic() + TOLD_SECONDS
-    while (first := _cause(spark, str(query.id), reported)) is None and time.monotonic() < end:
-        time.sleep(POLL_SECONDS)
+    first: TaskError | None = None
+
+    def is_known() -> bool:
+        nonlocal first
+        first = _cause(spark, str(query.id), reported)
+        return first is not None
+
+    await_condition(is_known, REPORTED_S, clock)
     first = first or reported
     return _operator(first, spark, layout) + reason(first.message)
 
@@ -57,11 +63,11 @@ def why(query: StreamingQuery, spark: SparkSession, layout: Layout) -> str:
 def _cause(spark: SparkSession, query: str, reported: TaskError) -> TaskError | None:
     """The task that failed first; None if that is not known yet."""
     if FOLLOWS.search(reported.message):
-        told = _of_job(spark, reported)
-        return next((error for error in told if not EFFECTS.search(error.message)), None)
+        errors = _of_job(spark, reported)
+        return next((error for error in errors if not EFFECTS.search(error.message)), None)
     if reported.stage >= 0:
         return reported
-    # Spark tells errors of SQL without their task, and without what caused them.
+    # Spark reports errors of SQL without their task, and without what caused them.
     thrown = _chain(reported.message)[0]
     same = [error for error in task_errors(spark) if thrown in _chain(error.message)]
     stages = {error.stage: scheduler(spark).stage(error.stage) for error in same}
@@ -76,7 +82,7 @@ def _reported(text: str) -> TaskError:
 
 
 def _operator(error: TaskError, spark: SparkSession, layout: Layout) -> str:
-    """Whose task it was, unless its executor was lost or nobody knows."""
+    """Whose task it was, unless its executor was lost or that is not known."""
     stage = scheduler(spark).stage(error.stage)
     if stage is None or stage.levels() != len(layout.levels) or LOST.search(error.message):
         return ""
@@ -87,7 +93,7 @@ def _operator(error: TaskError, spark: SparkSession, layout: Layout) -> str:
 def _of_job(spark: SparkSession, reported: TaskError) -> Iterator[TaskError]:
     """The errors of all tasks in the job of the reported one.
 
-    Spark tells of a task only that it was killed, if that happens while it is failing; so the
+    Spark reports of a task only that it was killed, if that happens while it is failing; so the
     meters are asked first.
     """
     store = spark.sparkContext._jsc.sc().statusStore()

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from slotwise.model import SlotwiseError
+from slotwise.clock import await_condition
+from slotwise.model import SlotwiseError, counted
 from slotwise.spark.cluster import slots
-from slotwise.spark.launch import Run
+from slotwise.spark.waiting import has_resumed
 
-TICK_SECONDS = 1.0
+if TYPE_CHECKING:
+    from slotwise.spark.run import Run
+
+TICK_S = 1.0
 TRIES = 3
-ROOM_SECONDS, POLL_SECONDS = 20.0, 0.1
-"""A worker starts a new executor for a dead one; a restart waits this long for it, if it must."""
+ROOM_S = 20.0
+"""A worker replaces a dead executor; a restart waits this long for it, if it must."""
+
+
+@dataclass
+class Failures:
+    """How often a query failed without a finished batch in between."""
+
+    count: int = 0
+    batch: int = 0
+    """Finished batches at the last failure."""
+
+    def add(self, batch: int) -> int:
+        """One more, after `batch` finished batches; how many in a row that makes."""
+        self.count = 1 if batch > self.batch else self.count + 1
+        self.batch = batch
+        return self.count
 
 
 def supervise(
@@ -26,47 +46,46 @@ def supervise(
     """Let the run go on for so long, or until `is_over`, reading its meters each second.
 
     A query that fails is started again from its checkpoint, with every thread in its slot's
-    executor of that moment. After `tries` failures without a finished batch between them, raises
-    SlotwiseError with the last reason.
+    executor of that moment. After `tries` failures without a finished batch between them, also
+    over several calls, raises SlotwiseError with the last reason.
     """
-    end = time.monotonic() + seconds
-    failures, batches = 0, run.batch
-    while (left := end - time.monotonic()) > 0 and not is_over():
-        time.sleep(min(TICK_SECONDS, left))
+
+    def tick() -> bool:
         if run.query.isActive:
             run.tick()
             each_tick(run)
-            continue
-        if run.batch > batches:
-            failures = 0
-        failures, batches = failures + 1, run.batch
-        recover(run, failures, tries)
+        else:
+            recover(run, tries)
+        return is_over()
+
+    await_condition(tick, seconds, run.clock, poll_s=TICK_S)
 
 
-def recover(run: Run, failures: int, tries: int) -> None:
-    """Start a failed query again, unless it has failed too often."""
-    told = run.failure
-    if failures > tries:
+def recover(run: Run, tries: int = TRIES) -> None:
+    """Start a failed query again, unless it has failed too often; it may fail again at once."""
+    reason, count = run.failure, run.failures.add(run.batch)
+    if count > tries:
         raise SlotwiseError(
-            f"the query of '{run.name}' failed {failures} times without progress: {told}"
+            f"the query of '{run.name}' failed {counted(count, 'time')} without progress: {reason}"
         )
-    began = time.monotonic()
+    began_s = run.now_s()
     _await_room(run)
     run.restart()
-    run.await_tuples()
-    run.events.append(
-        f"the query failed ({told}) and went on from its checkpoint "
-        f"{time.monotonic() - began:.1f} s later"
-    )
+    if has_resumed(run):
+        after = f"resumed from its checkpoint {run.now_s() - began_s:.1f} s later"
+    else:
+        after = "failed again when it was started from its checkpoint"
+    run.events.append(f"the query failed ({reason}) and {after}")
 
 
 def _await_room(run: Run) -> None:
-    """Until the living executors have room for all threads."""
+    """Until the living executors have room for all threads; no longer than `ROOM_S`."""
     threads = run.plan.allocation.total_threads
     per_slot = int(run.spark.conf.get("spark.executor.cores") or 1)
-    end = time.monotonic() + ROOM_SECONDS
-    while time.monotonic() < end:
+
+    def has_room() -> bool:
+        run.tick()
         living = sum(executor is not None for executor in slots(run.spark))
-        if living * per_slot >= threads:
-            return
-        time.sleep(POLL_SECONDS)
+        return living * per_slot >= threads
+
+    await_condition(has_room, ROOM_S, run.clock)

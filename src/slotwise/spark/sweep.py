@@ -2,7 +2,7 @@
 
 Rows travel in an accumulator and not as the job's result, because Spark hands accumulators over
 task by task: what is finished is in the journal even if the job never ends. Spark counts every
-successful task's update once, also when it ran twice.
+successful task's update once, even if it ran twice.
 
 Workers need Slotwise with its `spark` extra, as the driver does. With a `local` master they run
 this Python.
@@ -10,6 +10,7 @@ this Python.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import IO, Any
@@ -29,10 +30,11 @@ from pyspark import Accumulator, AccumulatorParam, SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 
+from slotwise.clock import SYSTEM, Clock, await_condition
 from slotwise.model import SlotwiseError
 from slotwise.simulation.sweep import COLUMNS, Point, Row, row_of
+from slotwise.spark.cluster.gateway import end_java
 
-LOOK_EVERY_S = 0.1
 END_WITHIN_S = 20.0
 
 _ARROW_TYPES = {
@@ -82,11 +84,18 @@ def _run(arrived: Accumulator[list[bytes]], point: Point) -> None:
     arrived.add([stream.getvalue().to_pybytes()])
 
 
-def _as_they_come(arrived: Accumulator[list[bytes]], job: Future[None]) -> Iterator[bytes]:
+def _as_they_come(
+    arrived: Accumulator[list[bytes]], job: Future[None], clock: Clock = SYSTEM
+) -> Iterator[bytes]:
     """The job's batches so far; after the last one, the error it ended with, if any."""
-    seen, over = 0, False
-    while not over:
-        over = bool(wait([job], LOOK_EVERY_S).done)
+    seen, is_over = 0, False
+
+    def has_news() -> bool:
+        return job.done() or len(arrived.value) > seen
+
+    while not is_over:
+        await_condition(has_news, math.inf, clock)
+        is_over = job.done()
         batches = arrived.value[seen:]
         yield from batches
         seen += len(batches)
@@ -95,16 +104,15 @@ def _as_they_come(arrived: Accumulator[list[bytes]], job: Future[None]) -> Itera
 
 @contextmanager
 def _context(master: str) -> Iterator[SparkContext]:
-    """A Spark context of our own; what Spark says goes to a file, of which errors tell the end."""
+    """A Spark context of our own; what Spark logs goes to a file, for the reason of errors."""
     if SparkContext._active_spark_context is not None:
-        raise SlotwiseError("Spark is running in this process already: stop its session first")
+        raise SlotwiseError("this program already has a Spark session: stop it first")
     with tempfile.TemporaryFile() as log, _settings(master), _signals():
         try:
             gateway = launch_gateway(_conf(master), _streams(log))  # type: ignore[no-untyped-call]
         except (PySparkException, OSError) as error:
             raise SlotwiseError(
-                f"Spark did not start ({_last_words(error, log)}): 'slotwise doctor' says what "
-                "is missing"
+                f"Spark did not start ({_last_words(error, log)}): run 'slotwise doctor'"
             ) from None
         try:
             context = SparkContext(conf=_conf(master), gateway=gateway)
@@ -112,7 +120,7 @@ def _context(master: str) -> Iterator[SparkContext]:
         except (PySparkException, Py4JError) as error:
             raise SlotwiseError(f"Spark at {master}: {_last_words(error, log)}") from None
         finally:
-            _end(gateway)
+            end_java(gateway, END_WITHIN_S)
 
 
 def _conf(master: str) -> SparkConf:
@@ -125,7 +133,7 @@ def _conf(master: str) -> SparkConf:
 
 @contextmanager
 def _settings(master: str) -> Iterator[None]:
-    """Local workers run this Python: Spark knows it by an environment variable only."""
+    """Local workers run this Python, which Spark learns only from an environment variable."""
     before = os.environ.get("PYSPARK_PYTHON")
     if master.startswith("local"):
         os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -139,7 +147,7 @@ def _settings(master: str) -> Iterator[None]:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Spark takes Ctrl-C over; give it back afterwards."""
+    """Spark installs its own handler of Ctrl-C; restore ours afterwards."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -155,30 +163,12 @@ def _streams(log: IO[bytes]) -> dict[str, Any]:
     return {} if debugging else {"stdout": log, "stderr": subprocess.STDOUT}
 
 
-def _end(gateway: Any) -> None:
-    """Spark's own `stop` leaves the Java process running until Python ends."""
-    context = SparkContext._active_spark_context
-    try:
-        if context is not None:
-            context.stop()
-        gateway.shutdown()
-    finally:
-        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
-        if gateway.proc is not None:
-            gateway.proc.stdin.close()
-            try:
-                gateway.proc.wait(END_WITHIN_S)
-            except subprocess.TimeoutExpired:
-                gateway.proc.kill()
-                gateway.proc.wait()
-
-
 def _last_words(error: Exception, log: IO[bytes]) -> str:
-    """The line that says what happened: Spark's own, of many."""
+    """The line of Spark's many that says what happened."""
     log.seek(0)
     text = f"{error}\n{log.read().decode(errors='replace')}"
     if re.search("No module named '(slotwise|pyarrow|numba)", text):
-        return "its workers do not have Slotwise: install 'slotwise[spark]' on all of them"
+        return "Slotwise is missing on its workers: install 'slotwise[spark]' on all of them"
     for pattern in (
         r"(Failed to connect to [^\n]*)",
         r"^(?:\w+\.)*(?:PythonException|\w*Error): .*\n(?:.*\n)*?(\w[\w.]*(?:Error|Exception): .*)",

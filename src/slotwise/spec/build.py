@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
+from slotwise import registry
 from slotwise.model import (
     Choice,
     Cluster,
@@ -33,9 +31,10 @@ from slotwise.model import (
     Topology,
     VmType,
 )
+from slotwise.model.limits import MOST
+from slotwise.paced import pace_of
 from slotwise.rates import arrival_rates
 from slotwise.spec.document import (
-    MOST,
     Document,
     FieldsDocument,
     NodeDocument,
@@ -124,21 +123,9 @@ def _topology(document: TopologyDocument) -> Topology:
         tuple(streams),
         document.workers,
     )
-    _check_rates(topology)
+    # Raises for loops that multiply their tuples, and selectivities whose product is out of range.
+    arrival_rates(topology, 1.0)
     return topology
-
-
-def _check_rates(topology: Topology) -> None:
-    """Refuse loops that multiply their tuples, and selectivities whose product overflows."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        rates = arrival_rates(topology, 1.0)
-    for operator, rate in zip(topology.operators, rates.operators, strict=True):
-        if not math.isfinite(rate):
-            raise ModelError(
-                f"operator '{operator.name}' would get infinitely many tuples: "
-                "lower the selectivities on the way to it",
-                ("topology", "operators", operator.name),
-            )
 
 
 def _operator(name: str, document: OperatorDocument) -> Operator:
@@ -150,7 +137,10 @@ def _operator(name: str, document: OperatorDocument) -> Operator:
         document.on_error,
         tuple((key, str(value)) for key, value in document.options.items()),
     )
-    return Operator(name, document.kind, document.share, logic)
+    operator = Operator(name, document.kind, document.share, logic)
+    if operator.kind == "source":
+        pace_of(operator)
+    return operator
 
 
 def _stream(document: StreamDocument) -> Stream:
@@ -182,10 +172,12 @@ def _profile(document: ProfileDocument) -> Profile:
 
 
 def catalog_of(entries: list[VmTypeDocument] | None) -> tuple[VmType, ...]:
-    return tuple(
-        VmType(kind.type, kind.slots, kind.memory_gb, kind.price_per_hour, kind.speed)
-        for kind in entries or ()
-    )
+    types = []
+    for position, kind in enumerate(entries or ()):
+        figures = kind.slots, kind.memory_gb, kind.price_per_hour, kind.speed
+        with _located("catalog", position):
+            types.append(VmType(kind.type, *figures))
+    return tuple(types)
 
 
 def cluster_of(entries: list[NodeDocument] | None, slot_memory_gb: float) -> Cluster | None:
@@ -196,7 +188,8 @@ def cluster_of(entries: list[NodeDocument] | None, slot_memory_gb: float) -> Clu
         raise ModelError(f"the cluster has more than {MOST:,} slots: use fewer", ("cluster",))
     nodes, positions = [], []
     for position, entry in enumerate(entries):
-        nodes += _nodes(entry)
+        with _located("cluster", position):
+            nodes += _nodes(entry)
         positions += [position] * (entry.count or 1)
     try:
         return Cluster(tuple(nodes), slot_memory_gb)
@@ -220,26 +213,22 @@ def _slot_memory_gb(document: SpecDocument) -> float:
         raise ModelError("there is a catalog and a cluster: remove one of them", ("cluster",))
     machines = [*(document.catalog or ()), *(document.cluster or ())]
     if not machines:
-        raise ModelError("there are no machines: write a 'catalog' of types or a fixed 'cluster'")
-    memory = document.slot_memory_gb or min(m.memory_gb / m.slots for m in machines)
-    if not 0 < memory * MB_PER_GB < math.inf:
-        raise ModelError(
-            f"the reference slot would have {memory} GB: give a sensible slot_memory_gb",
-            ("slot_memory_gb",),
-        )
-    return memory
+        raise ModelError("there are no machines: add a 'catalog' of types or a fixed 'cluster'")
+    return document.slot_memory_gb or min(m.memory_gb / m.slots for m in machines)
 
 
 def _scheduler(document: SchedulerDocument) -> Scheduler:
-    return Scheduler(
-        choice_of(document.allocator), choice_of(document.provisioner), choice_of(document.placer)
-    )
+    chosen = {}
+    for family in ("allocator", "provisioner", "placer"):
+        with _located("scheduler", family):
+            chosen[family] = choice_of(getattr(document, family))
+    return Scheduler(**chosen)
 
 
 def choice_of(document: Any) -> Choice:
-    """From a checked ChoiceDocument."""
+    """From a checked ChoiceDocument. Raises ModelError."""
     if isinstance(document, str):
-        return Choice(document)
+        return registry.choice(document)
     ((name, options),) = document.items()
     return Choice(name, options or {})
 
@@ -288,10 +277,14 @@ def _scheduler_document(scheduler: Scheduler) -> dict[str, Any] | None:
     if scheduler == Scheduler():
         return None
     return {
-        family.name: choice.name if not choice.options else {choice.name: dict(choice.options)}
+        family.name: _choice_document(getattr(scheduler, family.name))
         for family in dataclasses.fields(scheduler)
-        for choice in [getattr(scheduler, family.name)]
     }
+
+
+def _choice_document(choice: Choice) -> Any:
+    reads_back = ":" not in choice.name and choice.name == choice.name.strip()
+    return choice.name if reads_back and not choice.options else {choice.name: dict(choice.options)}
 
 
 def _unless_default(value: Any, default: Any) -> dict[str, Any] | None:

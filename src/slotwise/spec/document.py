@@ -5,11 +5,11 @@ These models give the JSON Schema; `build` turns them into the model and back.
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -22,16 +22,37 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from slotwise.model import Goals, NetworkDelays, Scheduler, ServiceRate
+from slotwise.model.limits import LARGEST, MOST, RANGE, SMALLEST, in_range
 from slotwise.model.pipeline import Engine
 from slotwise.model.topology import ErrorPolicy, GroupingKind, OperatorKind
-
-MOST = 1_000_000
-"""No thread, slot or machine count in a spec may pass this: a slip of the finger, not a plan."""
+from slotwise.suggestions import instead_of
 
 Name = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=MOST)]
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
+
+
+def _in_range(figure: float) -> float:
+    if not in_range(figure):
+        raise PydanticCustomError("range", "{expected}", {"expected": RANGE})
+    return figure
+
+
+Positive = Annotated[
+    float,
+    Field(gt=0, json_schema_extra={"minimum": SMALLEST, "maximum": LARGEST}),
+    AfterValidator(_in_range),
+]
+NotNegative = Annotated[
+    float,
+    Field(
+        ge=0,
+        json_schema_extra={"anyOf": [{"const": 0}, {"minimum": SMALLEST, "maximum": LARGEST}]},
+    ),
+    AfterValidator(_in_range),
+]
+Speed = Annotated[
+    Positive, Field(description="Speed of a core, relative to the core of the profiles.")
+]
 
 
 def _key_in_json(key: Any, info: ValidationInfo) -> Any:
@@ -63,9 +84,7 @@ class Document(BaseModel):
 
 def _suggestion(key: object, known: list[str]) -> str:
     shown = str(key)[:40]
-    near = difflib.get_close_matches(shown, known, n=1, cutoff=0.6)
-    instead = f"did you mean '{near[0]}'?" if near else f"known keys are {', '.join(known)}"
-    return f"unknown key '{shown}': {instead}"
+    return f"unknown key '{shown}': {instead_of(shown, known)}"
 
 
 class OperatorDocument(Document):
@@ -79,20 +98,21 @@ class OperatorDocument(Document):
         default=None, description="Spark SQL over the operator's input record."
     )
     flat: bool = Field(
-        default=False, description="expr gives an array: one output tuple per element."
+        default=False, description="True if expr returns an array: one output tuple per element."
     )
     aggregate: dict[Name, str] = Field(
-        default={}, description="'by' and named Spark SQL aggregates."
+        default={}, description="The fields to group by ('by'), and named Spark SQL aggregates."
     )
     python: str | None = Field(
         default=None,
-        description="module:function, of PySpark columns, or of Arrow batches if so annotated.",
+        description="A function of PySpark columns, or of Arrow batches: module:function.",
     )
     on_error: ErrorPolicy = Field(
-        default="fail", description="A tuple that the logic fails on: end the run, or skip it."
+        default="fail",
+        description="What to do with a tuple on which the logic fails: end the run, or skip it.",
     )
     options: dict[Name, str | int | float] = Field(
-        default={}, description="Of a source: options of its data source, such as payload."
+        default={}, description="Options of a source's data source, such as payload or schedule."
     )
 
 
@@ -125,10 +145,12 @@ class StreamDocument(Document):
         Discriminator(
             _text_or_mapping,
             custom_error_type="form",
-            custom_error_message="write a grouping such as shuffle, or {fields: NAME}",
+            custom_error_message="expected a grouping such as shuffle, or {fields: NAME}",
         ),
-    ] = "shuffle"
-    loop: bool = Field(default=False, description="Leads back to an earlier operator.")
+    ] = "auto"
+    loop: bool = Field(
+        default=False, description="True if the stream leads back to an earlier operator."
+    )
 
 
 class TopologyDocument(Document):
@@ -138,7 +160,7 @@ class TopologyDocument(Document):
     operators: dict[Name, OperatorDocument | None]
     streams: list[StreamDocument] = []
     workers: Count | None = Field(
-        default=None, description="Slots to use, where you fix that yourself."
+        default=None, description="Number of slots to use. Default: chosen by the planner."
     )
 
 
@@ -198,7 +220,7 @@ class ProfileDocument(Document):
             found = f"has both {given[0]} and {given[1]}" if given else "has no figures"
             raise PydanticCustomError(
                 "sentence",
-                f"the profile {found}: write exactly one of threads, costs, service, fixed",
+                f"the profile {found}: expected exactly one of threads, costs, service, fixed",
             )
         return self
 
@@ -210,9 +232,7 @@ class VmTypeDocument(Document):
     slots: Count
     memory_gb: Positive
     price_per_hour: NotNegative = 0.0
-    speed: Positive = Field(
-        default=1.0, description="Of one core, against the core of the profiles."
-    )
+    speed: Speed = 1.0
 
 
 class NodeDocument(Document):
@@ -222,9 +242,7 @@ class NodeDocument(Document):
     slots: Count
     memory_gb: Positive
     price_per_hour: NotNegative = 0.0
-    speed: Positive = Field(
-        default=1.0, description="Of one core, against the core of the profiles."
-    )
+    speed: Speed = 1.0
     rack: Name = "rack-1"
     type: Name | None = None
     count: Count | None = None
@@ -233,9 +251,29 @@ class NodeDocument(Document):
 class GoalsDocument(Document):
     """What the pipeline must reach."""
 
-    rate: Positive | None = Field(default=Goals.rate, description="Input tuples/s.")
-    latency_ms: Positive | None = Goals.latency_ms
-    machines: Count | None = Field(default=Goals.machines, description="The most machines to use.")
+    rate: Positive | None = Field(
+        default=Goals.rate, description="Input rate to sustain, in tuples/s."
+    )
+    latency_ms: Positive | None = Field(
+        default=Goals.latency_ms, description="Highest mean latency at sinks."
+    )
+    latency_p50_ms: Positive | None = Goals.latency_p50_ms
+    latency_p95_ms: Positive | None = Goals.latency_p95_ms
+    latency_p99_ms: Positive | None = Goals.latency_p99_ms
+    sojourn_ms: Positive | None = Field(
+        default=Goals.sojourn_ms,
+        description="Highest total sojourn time of an input and all it causes.",
+    )
+    headroom: Annotated[float, Field(ge=0, lt=1)] | None = Field(
+        default=Goals.headroom,
+        description="Lowest part of its time that a thread is idle. Default of the search: 0.2.",
+    )
+    machines: Count | None = Field(
+        default=Goals.machines, description="Highest number of machines."
+    )
+    cost_per_hour: Positive | None = Field(
+        default=Goals.cost_per_hour, description="Highest cost of all machines together."
+    )
 
 
 class NetworkDocument(Document):
@@ -259,7 +297,7 @@ Option = Annotated[
     Discriminator(
         _option_form,
         custom_error_type="form",
-        custom_error_message="write a number, a text, true or false",
+        custom_error_message="expected a number, a text, true or false",
     ),
 ]
 ChoiceDocument = Annotated[
@@ -271,13 +309,13 @@ ChoiceDocument = Annotated[
     Discriminator(
         _text_or_mapping,
         custom_error_type="form",
-        custom_error_message="write an algorithm's name, or {NAME: {OPTION: VALUE}}",
+        custom_error_message="expected a name, NAME:OPTION=VALUE or {NAME: {OPTION: VALUE}}",
     ),
 ]
 
 
 class SchedulerDocument(Document):
-    """The algorithms to plan with: a name, or a name with options."""
+    """The algorithms to plan with: a name, or a name with options (NAME:OPTION=VALUE)."""
 
     allocator: ChoiceDocument = Scheduler.allocator.name
     provisioner: ChoiceDocument = Scheduler.provisioner.name
@@ -301,10 +339,10 @@ class SpecDocument(Document):
     scheduler: SchedulerDocument | None = None
     engine: Engine = Field(
         default="auto",
-        description="How Spark runs it; auto: real-time unless there is Python code.",
+        description="Spark's processing mode; auto: real-time unless there is Python code.",
     )
     slot_memory_gb: Positive | None = Field(
         default=None,
         description="Memory of the slot the profiles were measured on; "
-        "left out, the smallest slot among the machines.",
+        "default: the smallest slot among the machines.",
     )

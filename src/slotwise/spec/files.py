@@ -48,7 +48,7 @@ def loads(text: str, name: str = "<string>") -> Pipeline:
         raise _too_large(name)
     tree = read_tree(text.removeprefix("\ufeff"), name)
     if tree is None or tree.value is None:
-        problem = "the spec is empty: write one, or let 'slotwise init' write one to start from"
+        problem = "the spec is empty: use 'slotwise init' to write one to start from"
         raise SpecError(name, problem, 1, 1)
     document = checked(SpecDocument, tree, name)
     try:
@@ -61,7 +61,7 @@ def checked(kind: type[DocumentKind], tree: Tree, name: str, what: str = "spec")
     """The document in `tree`, a file of kind `what`. Raises SpecError for what is wrong first."""
     if not isinstance(tree.value, dict):
         keys = ", ".join(kind.model_fields)
-        problem = f"a {what} is a mapping, and this is not: write keys such as {keys}"
+        problem = f"the {what} is not a mapping: expected keys such as {keys}"
         raise SpecError(name, problem, tree.line, tree.column)
     try:
         return kind.model_validate(tree.value)
@@ -87,11 +87,11 @@ def read_text(name: str, what: str = "spec") -> str:
         with open(name, "rb") as file:
             content = file.read(MOST_BYTES + 1)
     except IsADirectoryError:
-        raise SpecError(name, f"this is a directory: name a {what} file in it") from None
+        raise SpecError(name, f"is a directory: expected a {what} file") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise SpecError(
-            name, f"the file cannot be read ({reason}): check name and rights"
+            name, f"the file cannot be read ({reason}): check its name and permissions"
         ) from None
     if len(content) > MOST_BYTES:
         raise _too_large(name, what)
@@ -100,13 +100,13 @@ def read_text(name: str, what: str = "spec") -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         column = error.start - content.rfind(b"\n", 0, error.start)
-        problem = f"this is not text in UTF-8: is it a {what} file? Save it as UTF-8"
+        problem = f"invalid UTF-8: expected a {what} file saved as UTF-8"
         raise SpecError(name, problem, line, column) from None
 
 
 def _too_large(name: str, what: str = "spec") -> SpecError:
     limit = MOST_BYTES // 1_000_000
-    return SpecError(name, f"the {what} has more than {limit} MB: write a smaller one", 1, 1)
+    return SpecError(name, f"the {what} is too large: expected at most {limit} MB", 1, 1)
 
 
 def _first_problem(error: ValidationError, tree: Tree, name: str, what: str) -> SpecError:

@@ -11,19 +11,19 @@ _EXPECTED = {
     "string_type": "text, in quotes if it looks like a number",
     "string_too_short": "at least one character",
     "float_type": "a number, without quotes",
-    "int_type": "a whole number, without quotes",
-    "int_from_float": "a whole number",
+    "int_type": "an integer, without quotes",
+    "int_from_float": "an integer",
     "bool_type": "true or false",
     "finite_number": "a finite number",
     "dict_type": "a mapping (key: value)",
     "model_type": "a mapping (key: value)",
     "list_type": "a list (- item)",
-    "greater_than": "a number above {gt:g}",
-    "greater_than_equal": "{ge:g} or more",
-    "less_than_equal": "{le:,} or less",
+    "greater_than": "a number > {gt:g}",
+    "greater_than_equal": "a number ≥ {ge:g}",
+    "less_than_equal": "a number ≤ {le:,}",
     "literal_error": "one of {expected}",
     "too_short": "at least {min_length} of them",
-    "too_long": "only {max_length} of them",
+    "too_long": "at most {max_length} of them",
 }
 
 
@@ -44,8 +44,8 @@ def sentence(error: Any, label: Path, whole: str = "the spec") -> str:
         return f"{where} is {_shown(value)}: {error['msg']}"
     wanted = _EXPECTED[kind].format_map(context) if kind in _EXPECTED else str(error["msg"])
     if "[key]" in error["loc"]:
-        return f"{_shown(value)} is no valid key here: write {wanted}"
-    return f"{where} is {_shown(value)}: write {wanted}"
+        return f"{_shown(value)} is not a valid key here: expected {wanted}"
+    return f"{where} is {_shown(value)}: expected {wanted}"
 
 
 def _shown(value: object) -> str:

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from slotwise.model.limits import MOST
 from slotwise.model.observation import Origin
-from slotwise.spec.document import MOST, Count, Document, Name, NotNegative, Positive, SpecDocument
+from slotwise.spec.document import Count, Document, Name, NotNegative, Positive, SpecDocument
 
 Unbounded = float | None
 """JSON has no infinity: null stands for it."""
@@ -74,11 +75,24 @@ class OperatorLoadEntry(Document):
 
     operator: str
     arrival_rate: Unbounded
+    emitted_rate: Unbounded
     capacity: Unbounded
     utilisation: Unbounded
     waiting_ms: Unbounded
     service_ms: Unbounded
-    network_ms: Unbounded = 0.0
+    network_ms: Unbounded
+    service_scv: Unbounded
+    cpu: Unbounded
+    queue: Unbounded
+
+
+class StreamLoadEntry(Document):
+    """model.StreamLoad"""
+
+    source: str
+    target: str
+    rate: Unbounded
+    selectivity: Unbounded
 
 
 class SlotLoadEntry(Document):
@@ -93,19 +107,57 @@ class PredictionEntry(Document):
     """model.Prediction"""
 
     origin: Origin
-    input_rate: Unbounded
-    rate: Unbounded
+    offered_rate: Unbounded
+    throughput: Unbounded
+    capacity: Unbounded
+    proportional_capacity: Unbounded
+    shuffle_capacity: Unbounded
+    stable: bool
+    busiest: Unbounded
+    bottleneck: str
     latency_ms: Unbounded
+    latency_p50_ms: Unbounded
+    latency_p95_ms: Unbounded
+    latency_p99_ms: Unbounded
+    sojourn_ms: Unbounded
+    shared_queue_latency_ms: Unbounded
+    shared_queue_sojourn_ms: Unbounded
     network_ms: Unbounded
     operators: list[OperatorLoadEntry]
+    streams: list[StreamLoadEntry]
     slots: list[SlotLoadEntry]
     nodes: list[SlotLoadEntry]
+    cost_per_hour: Unbounded
     inter_slot_traffic: Unbounded
     inter_node_traffic: Unbounded
-    proportional_rate: Unbounded
-    shuffle_rate: Unbounded
-    thread_queues_ms: Unbounded
+
+
+class SimulationEntry(Document):
+    """model.Observation of the plan's own simulation: null is a figure that is not known."""
+
+    origin: Origin
+    seed: int
+    start_s: float
+    end_s: float
+    offered_rate: float
+    throughput: float | None
+    capacity: float | None
+    backlog: float | None
+    stable: bool
+    busiest: float
     bottleneck: str
+    latency_ms: float | None
+    latency_p50_ms: float | None
+    latency_p95_ms: float | None
+    latency_p99_ms: float | None
+    latency_slope: float | None
+    sojourn_ms: float | None
+    sojourn_margin_ms: float | None
+    network_ms: float | None
+    cost_per_hour: float
+    inter_slot_traffic: float
+    inter_node_traffic: float
+    remarks: list[str]
 
 
 class PlanDocument(Document):
@@ -123,6 +175,7 @@ class PlanDocument(Document):
     slot_memory_gb: Positive
     cost_per_hour: float
     predicted: PredictionEntry | None
+    simulated: SimulationEntry | None
     reasons: list[str]
     placement: list[ThreadEntry]
     placer_reasons: list[str]

@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,14 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from slotwise import __version__
+from slotwise.json_data import json_data
 from slotwise.model import (
     Allocation,
     Bundle,
     Cluster,
     CommunicationSchedule,
     Node,
+    Observation,
     OperatorAllocation,
     OperatorLoad,
     Pipeline,
@@ -32,10 +35,15 @@ from slotwise.model import (
     Prediction,
     SlotLoad,
     SlotwiseError,
+    StreamLoad,
+    Topology,
+    counted,
 )
+from slotwise.model.limits import MOST
 from slotwise.spec.build import document_of, pipeline_of
-from slotwise.spec.document import MOST, Document
+from slotwise.spec.document import Document
 from slotwise.spec.errors import one_line
+from slotwise.spec.files import read_text
 from slotwise.spec.messages import sentence
 from slotwise.spec.plan_document import (
     AllocationEntry,
@@ -46,6 +54,8 @@ from slotwise.spec.plan_document import (
     PlanDocument,
     PredictionEntry,
     ScheduleEntry,
+    SimulationEntry,
+    StreamLoadEntry,
     ThreadEntry,
 )
 
@@ -72,6 +82,14 @@ def plan_from_json(text: str) -> Plan:
     return plan
 
 
+def read_plan(path: str | Path) -> Plan:
+    """The plan in a file that `plan --output` wrote. Errors name the file."""
+    try:
+        return plan_from_json(read_text(str(path), "plan"))
+    except SlotwiseError as error:
+        raise error if str(path) in str(error) else SlotwiseError(f"{path}: {error}") from None
+
+
 def _first_problem(error: ValidationError) -> str:
     problem = error.errors(include_url=False)[0]
     if problem["type"] == "json_invalid":
@@ -95,6 +113,7 @@ def _document_of(plan: Plan) -> PlanDocument:
         slot_memory_gb=cluster.slot_memory_gb,
         cost_per_hour=plan.cost_per_hour,
         predicted=_prediction_entry(plan.predicted),
+        simulated=_simulation_entry(plan.simulated),
         reasons=list(plan.reasons),
         placement=_thread_entries(plan),
         placer_reasons=list(placement.reasons),
@@ -148,25 +167,22 @@ def _prediction_entry(prediction: Prediction | None) -> PredictionEntry | None:
         return None
     figures = _figures(PredictionEntry, prediction) | {
         "operators": [_figures(OperatorLoadEntry, load) for load in prediction.operators],
+        "streams": [_figures(StreamLoadEntry, load) for load in prediction.streams],
         "slots": [dataclasses.asdict(load) for load in prediction.slots],
         "nodes": [dataclasses.asdict(load) for load in prediction.nodes],
     }
-    return PredictionEntry.model_validate(_without_infinity(figures))
+    return PredictionEntry.model_validate(json_data(figures))
+
+
+def _simulation_entry(seen: Observation | None) -> SimulationEntry | None:
+    if seen is None:
+        return None
+    return SimulationEntry.model_validate(json_data(_figures(SimulationEntry, seen)))
 
 
 def _figures(entry: type[Document], value: Any) -> dict[str, Any]:
-    """What the entry has a key for; what only a simulation or a measurement tells is left out."""
+    """What the entry has a key for; what only a simulation or a measurement knows is left out."""
     return {key: getattr(value, key) for key in entry.model_fields}
-
-
-def _without_infinity(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: _without_infinity(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_without_infinity(item) for item in value]
-        case _:
-            return None if value == math.inf else value
 
 
 def _plan_of(document: PlanDocument) -> Plan:
@@ -191,7 +207,8 @@ def _plan_of(document: PlanDocument) -> Plan:
             document.proven_bound,
         ),
         weights={operator: tuple(shares) for operator, shares in document.weights.items()},
-        predicted=_prediction(document.predicted),
+        predicted=_prediction(document.predicted, pipeline.topology),
+        simulated=_simulation(document.simulated),
         reasons=tuple(document.reasons),
     )
 
@@ -226,7 +243,9 @@ def _allocation(document: PlanDocument) -> Allocation:
     entries = document.allocation.operators
     allocated = sum(bundle.threads * bundle.count for entry in entries for bundle in entry.bundles)
     if allocated != len(document.placement):
-        raise SlotwiseError(f"{allocated} threads are allocated, {len(document.placement)} placed")
+        raise SlotwiseError(
+            f"{counted(allocated, 'thread')} allocated, {len(document.placement):,} placed"
+        )
     return Allocation(
         document.allocator,
         document.allocation.rate,
@@ -272,18 +291,28 @@ def _schedule(entry: ScheduleEntry | None) -> CommunicationSchedule | None:
     return CommunicationSchedule(senders, entry.stall_steps, entry.stages)
 
 
-def _prediction(entry: PredictionEntry | None) -> Prediction | None:
+def _prediction(entry: PredictionEntry | None, topology: Topology) -> Prediction | None:
     if entry is None:
         return None
     figures = _with_infinity(entry)
+    if not topology.ends:  # their null is no infinity: nothing ever ends there
+        figures |= dict.fromkeys((key for key in figures if "latency" in key), None)
     return Prediction(
         **figures
         | {
             "operators": tuple(OperatorLoad(**_with_infinity(load)) for load in entry.operators),
+            "streams": tuple(StreamLoad(**_with_infinity(load)) for load in entry.streams),
             "slots": tuple(SlotLoad(**_with_infinity(load)) for load in entry.slots),
             "nodes": tuple(SlotLoad(**_with_infinity(load)) for load in entry.nodes),
         }
     )
+
+
+def _simulation(entry: SimulationEntry | None) -> Observation | None:
+    if entry is None:
+        return None
+    parts: dict[str, Any] = dict.fromkeys(("operators", "streams", "slots", "nodes"), ())
+    return Observation(**dict(entry) | parts | {"remarks": tuple(entry.remarks)})
 
 
 def _with_infinity(entry: Document) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from slotwise.json_data import json_text
 from slotwise.spec.document import SpecDocument
 
 
@@ -18,7 +18,7 @@ def json_schema() -> dict[str, Any]:
 
 def schema_text() -> str:
     """The published file, byte for byte."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json_text(json_schema())
 
 
 if __name__ == "__main__":

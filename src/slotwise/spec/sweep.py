@@ -8,7 +8,7 @@
     clusters:                     # default: the spec's own machines
       small: {catalog: [{type: D2, slots: 2, memory_gb: 7}]}
       fixed: {cluster: [{name: node, slots: 4, memory_gb: 14, count: 6}]}
-    simulation: {arrivals: poisson, service: {gamma: {scv: 2}}, tuples: 20000}
+    simulation: {arrivals: poisson, service: {gamma: {scv: 2}}, duration: 5m}
 
 Every combination is a point: clusters, then rates, allocators, placers, seeds, the last the
 fastest. Clusters count in the spec's own reference slot, on which its profiles were measured.
@@ -27,16 +27,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from slotwise import registry
-from slotwise.model import Choice, Goals, ModelError, Pipeline, Scheduler, SlotwiseError
+from slotwise import durations, registry, schedules
+from slotwise.model import Choice, ModelError, Pipeline, Scheduler, SlotwiseError
+from slotwise.model.limits import MOST
 from slotwise.simulation import Options, choices
 from slotwise.simulation.sweep import Point, Question
 from slotwise.spec.build import catalog_of, choice_of, cluster_of, document_of
 from slotwise.spec.document import (
-    MOST,
     ChoiceDocument,
     Document,
     Name,
@@ -50,6 +50,15 @@ from slotwise.spec.tree import Key, Tree, read_tree
 
 T = TypeVar("T")
 
+
+def _seconds(given: Any) -> float:
+    try:
+        return durations.positive_seconds(given)
+    except ModelError as error:
+        raise PydanticCustomError("sentence", "{problem}", {"problem": error.message}) from None
+
+
+Seconds = Annotated[float, BeforeValidator(_seconds)]
 Choices = Annotated[list[ChoiceDocument], Field(min_length=1)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
@@ -63,7 +72,7 @@ class MachinesDocument(Document):
     @model_validator(mode="after")
     def _one_form(self) -> MachinesDocument:
         if (self.catalog is None) == (self.cluster is None):
-            raise PydanticCustomError("sentence", "write either a 'catalog' or a 'cluster'")
+            raise PydanticCustomError("sentence", "expected either a 'catalog' or a 'cluster'")
         return self
 
 
@@ -78,7 +87,7 @@ class SimulationDocument(Document):
     routing: dict[Name, Any] = Field(default={})
     network: dict[Name, Any] = Field(default={})
     tuples: Annotated[int, Field(ge=1)] | None = None
-    duration_s: Positive | None = None
+    duration: Seconds | None = None
     warm_up: Annotated[float, Field(ge=0, lt=1)] = Options.warm_up
 
 
@@ -100,7 +109,7 @@ def load_sweep(source: str | Path) -> tuple[Point, ...]:
     name = os.fspath(source)
     tree = read_tree(read_text(name, "sweep").removeprefix("\ufeff"), name)
     if tree is None or tree.value is None:
-        problem = "the sweep is empty: write at least 'spec: FILE' and the 'rates' to try"
+        problem = "the sweep is empty: expected at least 'spec: FILE' and the 'rates' to try"
         raise SpecError(name, problem, 1, 1)
     document = checked(SweepDocument, tree, name, "sweep")
     return _Grid(document, tree, name).points()
@@ -124,7 +133,7 @@ class _Grid:
         machines = self.machines(pipeline)
         size = math.prod(map(len, (machines, rates, schedulers, seeds)))
         if size > MOST:
-            raise self.error((), f"the grid has {size:,} points: write at most {MOST:,}")
+            raise self.error((), f"the grid has {size:,} points: expected at most {MOST:,}")
         return tuple(
             Point(question, replace(options, seed=seed))
             for (cluster, on), rate, scheduler in itertools.product(machines, rates, schedulers)
@@ -141,34 +150,37 @@ class _Grid:
 
     def options(self) -> Options:
         document = self.document.simulation
-        schedule = self.chosen("schedule", choices.schedule) if document.schedule else None
-        scheduled = functools.partial(choices.arrivals, schedule=schedule)
-        made = {
-            "arrivals": self.chosen("arrivals", scheduled),
-            "service": self.chosen("service", choices.service_times),
-            "keys": self.chosen("keys", choices.keys),
-            "buffers": self.chosen("buffers", choices.buffers),
+        schedule = self.chosen("schedule", schedules.schedule) if document.schedule else None
+        with_files: dict[str, Callable[..., Any]] = {
+            "arrivals": functools.partial(choices.arrivals, schedule=schedule),
+            "service": choices.service_times,
+            "keys": choices.keys,
+            "buffers": choices.buffers,
         }
-        for key, build in (("routing", choices.routing), ("network", choices.network)):
+        made = {
+            key: self.chosen(key, functools.partial(build, folder=self.folder))
+            for key, build in with_files.items()
+        }
+        for key, read in (("routing", choices.routing), ("network", choices.network)):
             with self.located("simulation", key):
-                made[key] = build(getattr(document, key), self.folder)
+                made[key] = read(getattr(document, key))
         with self.located("simulation"):
             return Options(
                 **made,
                 tuples=document.tuples,
-                duration_s=document.duration_s,
+                duration_s=document.duration,
                 warm_up=document.warm_up,
             )
 
-    def chosen(self, key: str, build: Callable[[Choice, Path], Any]) -> Any:
+    def chosen(self, key: str, build: Callable[[Choice], Any]) -> Any:
         with self.located("simulation", key):
-            return build(choice_of(getattr(self.document.simulation, key)), self.folder)
+            return build(choice_of(getattr(self.document.simulation, key)))
 
     def rates(self, pipeline: Pipeline) -> Sequence[float]:
         if self.document.rates is not None:
             return self.distinct("rates", [float(rate) for rate in self.document.rates])
         if pipeline.goals.rate is None:
-            problem = "there is no rate to plan for: write 'rates', or goals.rate into the spec"
+            problem = "no rate to plan for: set 'rates', or goals.rate in the spec"
             raise self.error((), problem)
         return [pipeline.goals.rate]
 
@@ -193,7 +205,7 @@ class _Grid:
         for position, choice in enumerate(found):
             with self.located(key, position):
                 if key == "allocators":
-                    registry.allocator(choice, Goals())
+                    registry.allocator(choice)
                 elif choice.name != registry.AUTO:
                     registry.placer(choice)
         self.distinct(key, [str(choice) for choice in found])
@@ -214,13 +226,13 @@ class _Grid:
         seen = set()
         for position, value in enumerate(values):
             if value in seen:
-                raise self.error((key, position), f"{key}: {value} is there twice: remove one")
+                raise self.error((key, position), f"{key}: duplicate value {value}: remove one")
             seen.add(value)
         return values
 
     @contextmanager
     def located(self, *path: Key) -> Iterator[None]:
-        """What is wrong with the values at `path` is told with its place in the file."""
+        """What is wrong with the values at `path` is reported with its place in the file."""
         try:
             yield
         except ModelError as error:

@@ -94,13 +94,13 @@ def read_tree(text: str, file: str) -> Tree | None:
         line = text.count("\n", 0, bad.start()) + 1
         column = bad.start() - text.rfind("\n", 0, bad.start())
         raise SpecError(
-            file, f"the character {bad[0]!a} is not text: save the file as UTF-8", line, column
+            file, f"the character {bad[0]!a} is not allowed: save the file as UTF-8", line, column
         )
     return _Reader(file, _events(text, file)).document()
 
 
 def _events(text: str, file: str) -> Iterator[Any]:
-    """ruamel's events, its errors told in our way."""
+    """ruamel's events, its errors in our words."""
     line = column = 0
     try:
         for event in YAML(typ="safe", pure=True).parse(text):
@@ -119,7 +119,7 @@ def _syntax_error(error: MarkedYAMLError, text: str, file: str) -> SpecError:
     mark = error.problem_mark or error.context_mark
     line, column, index = (mark.line, mark.column, mark.index) if mark else (0, 0, 0)
     if text[index : index + 1] == "\t":
-        problem = "a tab stands where YAML wants spaces: indent with spaces"
+        problem = "a tab is not allowed here in YAML: use spaces"
     else:
         said = (error.problem or error.context or "unreadable").replace("\n", " ")
         problem = (
@@ -154,7 +154,7 @@ class _Reader:
         for event in self.events:
             if isinstance(event, DocumentStartEvent):
                 if tree is not None:
-                    raise self.error(event, "a second document starts here: write one per file")
+                    raise self.error(event, "a second document starts here: expected one per file")
                 tree = self.tree(next(self.events), 1)
         return tree
 
@@ -179,16 +179,16 @@ class _Reader:
 
     def alias(self, event: Any) -> Tree:
         if event.anchor not in self.anchors:
-            raise self.error(event, f"nothing above is marked '&{event.anchor}'")
+            raise self.error(event, f"unknown alias '*{event.anchor}': no '&{event.anchor}' above")
         tree = self.anchors[event.anchor]
         if tree is None:
-            raise self.error(event, f"'*{event.anchor}' contains itself: write the value out")
+            raise self.error(event, f"'*{event.anchor}' contains itself: repeat the value instead")
         return tree
 
     def scalar(self, event: Any) -> Tree:
         text = str(event.value)
         if not text.isascii() and re.search("[\ud800-\udfff]", text):
-            raise self.error(event, "half a surrogate pair is not a character: write \\U and 8 hex")
+            raise self.error(event, "half a surrogate pair is not a character: use \\U and 8 hex")
         value = resolve(text) if event.implicit[0] else text
         return Tree(value, event.start_mark.line + 1, event.start_mark.column + 1)
 
@@ -210,19 +210,19 @@ class _Reader:
 
     def key(self, event: Any, into: Tree) -> Any:
         if not isinstance(event, ScalarEvent):
-            raise self.error(event, "a key must be plain text: write 'name: value'")
+            raise self.error(event, "a key must be plain text: expected 'name: value'")
         key = self.tree(event, 1).value
         if key == "<<" and event.implicit[0]:
-            raise self.error(event, "merge keys ('<<') are not allowed: write the keys out")
+            raise self.error(event, "merge keys ('<<') are not allowed: repeat the keys instead")
         if key in into.keys:
-            raise self.error(event, f"'{key}' is given twice: rename one or remove it")
+            raise self.error(event, f"duplicate key '{key}': rename or remove one")
         return key
 
     def add(self, tree: Tree, key: Any, child: Tree, event: Any) -> None:
         tree.children[key] = child
         tree.size += child.size
         if tree.size > MOST_VALUES:
-            raise self.error(event, f"aliases repeat more than {MOST_VALUES:,} values: write less")
+            raise self.error(event, f"aliases repeat more than {MOST_VALUES:,} values: use fewer")
 
     def error(self, event: Any, problem: str) -> SpecError:
         mark = event.start_mark

@@ -6,13 +6,13 @@ publish.py turns a Study into files. All the rest that is printed was computed i
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from typing import cast
 
 from slotwise.model import SlotwiseError
 from slotwise.studies.study import FULL, Effort, Study
+from slotwise.suggestions import instead_of
 
 __all__ = ["STUDIES", "Effort", "Study", "check_name", "run"]
 
@@ -33,6 +33,4 @@ def run(name: str, effort: Effort = FULL) -> Study:
 
 def check_name(name: str) -> None:
     if name not in STUDIES:
-        near = difflib.get_close_matches(name, STUDIES, n=1)
-        hint = f"did you mean '{near[0]}'? " if near else ""
-        raise SlotwiseError(f"unknown study '{name}': {hint}there are {', '.join(STUDIES)}")
+        raise SlotwiseError(f"unknown study '{name}': {instead_of(name, STUDIES)}")

@@ -9,22 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import slotwise
 from slotwise.model import NetworkDelays, Observation, Pipeline, Plan
 from slotwise.placers.round_robin import RoundRobin
 from slotwise.placers.topology import TopologyBased
 from slotwise.placers.traffic import TrafficBased
 from slotwise.simulation import Arrivals, Keys, PlanChange, simulate
-from slotwise.studies.given import given_threads, placed
+from slotwise.studies.given import given_threads, placed, rate_of
 from slotwise.studies.paper import paper
 from slotwise.studies.study import FULL, Chart, Comparison, Effort, Line, Study, Table
-from slotwise.workloads.adaptive import (
-    SENSORS,
-    SOCCER_RATE,
-    SOCCER_THREADS,
-    chain,
-    chain_threads,
-    soccer,
-)
+from slotwise.workloads.adaptive import SENSORS, SOCCER_THREADS, chain, chain_threads
 
 SCHEDULERS = ("default", "offline", "online")
 SPREAD = 0.2
@@ -65,7 +59,9 @@ class Workload:
         return {
             "default": default,
             "offline": placed(self.pipeline, allocation, TopologyBased(alpha=alpha)),
-            "online": placed(self.pipeline, allocation, TrafficBased(alpha=alpha), measured),
+            "online": placed(
+                self.pipeline, allocation, TrafficBased(alpha=alpha), default, measured
+            ),
         }
 
 
@@ -81,9 +77,10 @@ class Seen:
 
     @staticmethod
     def of(plan: Plan, observation: Observation) -> Seen:
-        assert observation.sink_latency_ms is not None
+        assert observation.latency_ms is not None
+        assert observation.inter_node_traffic is not None
         nodes = len(set(plan.cluster.slot_node[plan.placement.slots].tolist()))
-        return Seen(observation.sink_latency_ms, observation.inter_node_traffic, nodes)
+        return Seen(observation.latency_ms, observation.inter_node_traffic, nodes)
 
 
 Results = dict[str, Seen]
@@ -162,7 +159,8 @@ def _uneven_chain() -> Workload:
 
 
 def _soccer() -> Workload:
-    return Workload(soccer(), SOCCER_THREADS, SOCCER_RATE, Keys(number=SENSORS))
+    query = slotwise.load("soccer")
+    return Workload(query, SOCCER_THREADS, rate_of(query), Keys(number=SENSORS))
 
 
 def _with_delay(workload: Workload, delay_ms: float) -> Workload:
@@ -287,8 +285,8 @@ def _timeline_chart(name: str, seen: Mapping[str, Observation]) -> Chart:
     for who, observation in seen.items():
         series = observation.series
         assert series is not None
-        x = tuple((n + 0.5) * series.window_s for n in range(len(series.sink_latency_ms)))
-        lines.append(Line(who, x, series.sink_latency_ms))
+        x = tuple((n + 0.5) * series.window_s for n in range(len(series.latency_ms)))
+        lines.append(Line(who, x, series.latency_ms))
     return Chart(
         f"time-{name}",
         f"{name.capitalize()}: latency over time, the online scheduler changes the plan at "
@@ -306,7 +304,7 @@ def _comparisons(
     by_alpha: Mapping[float, Results],
     soccer_seen: Results,
 ) -> tuple[Comparison, ...]:
-    told = paper("adaptive")
+    cited = paper("adaptive")
     chains = list(by_stages.values())
     four = [results for (replication, _), results in by_stages.items() if replication == 4]
     two = [results for (replication, _), results in by_stages.items() if replication == 2]
@@ -316,11 +314,11 @@ def _comparisons(
         "which the paper does not give: see the table by delay."
     )
     return (
-        told.against("online-chain", _mean([_below(each, "online") for each in chains]), size),
-        told.against("online-soccer", _below(soccer_seen, "online"), size),
-        told.against("offline-share-2", _mean([_local_gain(each) for each in two]), _OFFLINE),
-        told.against("offline-share-4", _mean([_local_gain(each) for each in four]), _OFFLINE),
-        told.against("best-alpha", best_alpha, _ALPHA),
+        cited.against("online-chain", _mean([_below(each, "online") for each in chains]), size),
+        cited.against("online-soccer", _below(soccer_seen, "online"), size),
+        cited.against("offline-share-2", _mean([_local_gain(each) for each in two]), _OFFLINE),
+        cited.against("offline-share-4", _mean([_local_gain(each) for each in four]), _OFFLINE),
+        cited.against("best-alpha", best_alpha, _ALPHA),
     )
 
 

@@ -9,19 +9,29 @@ from slotwise.model import (
     Cluster,
     Grouping,
     Node,
+    Observation,
     Pipeline,
     Plan,
     Prediction,
     Refused,
     Scheduler,
 )
-from slotwise.planner import plan_with
+from slotwise.planner import Request, plan_with
 from slotwise.simulation import Arrivals, simulate
 from slotwise.studies.study import Effort
 
 STEP = 5.0
 """Rates are tried in these steps, as the paper does."""
 SLOTS, SLOTS_PER_NODE = 20, 4
+PAIRS = (
+    ("lsa", "round-robin"),
+    ("lsa", "r-storm"),
+    ("mba", "round-robin"),
+    ("mba", "r-storm"),
+    ("mba", "sam"),
+)
+"""The paper's LSA+DSM, LSA+RSM, MBA+DSM, MBA+RSM and MBA+SAM."""
+OWN, BASELINE = "mba+sam", "lsa+r-storm"
 
 
 @dataclass(frozen=True)
@@ -39,11 +49,29 @@ class Case:
         return self.plan.predicted
 
 
+@dataclass(frozen=True)
+class Observed:
+    """A case at its highest stable rate, and somewhat below it."""
+
+    case: Case
+    peak: Observation
+    below: Observation
+
+
+def observed(case: Case, below: float, effort: Effort) -> Observed:
+    """`below` is a part of the highest stable rate."""
+    return Observed(
+        case,
+        _seen(case.plan, case.simulated, effort),
+        _seen(case.plan, below * case.simulated, effort),
+    )
+
+
 def case_of_rate(
     dag: str, pipeline: Pipeline, allocator: str, placer: str, rate: float, effort: Effort
 ) -> Case:
     """Planned for a rate, on as many slots as that takes."""
-    plan = plan_with(pipeline, rate, _scheduler(allocator, placer))
+    plan = plan_with(Request(pipeline, rate, _scheduler(allocator, placer)))
     return Case(dag, f"{allocator}+{placer}", plan, highest_rate(plan, effort))
 
 
@@ -59,7 +87,7 @@ def case_of_fixed(
     scheduler, best, rate = _scheduler(allocator, placer), None, 2 * STEP
     while True:
         try:
-            best = plan_with(here, rate, scheduler)
+            best = plan_with(Request(here, rate, scheduler))
         except Refused:
             break
         rate += 2 * STEP
@@ -70,7 +98,7 @@ def case_of_fixed(
 def highest_rate(plan: Plan, effort: Effort) -> float:
     """By bisection between no rate and 1.3 times what the model or the plan promises."""
     assert plan.predicted is not None
-    promised = max(plan.rate, plan.predicted.proportional_rate)
+    promised = max(plan.rate, plan.predicted.proportional_capacity)
     low, high = 0, int(1.3 * promised / STEP) + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -79,7 +107,11 @@ def highest_rate(plan: Plan, effort: Effort) -> float:
 
 
 def _stable(plan: Plan, rate: float, effort: Effort) -> bool:
-    seen = simulate(
+    return bool(_seen(plan, rate, effort).stable)
+
+
+def _seen(plan: Plan, rate: float, effort: Effort) -> Observation:
+    return simulate(
         plan,
         rate,
         arrivals=Arrivals("constant"),
@@ -87,7 +119,6 @@ def _stable(plan: Plan, rate: float, effort: Effort) -> bool:
         warm_up=0.3,
         seed=effort.seed,
     )
-    return bool(seen.stable)
 
 
 def routed_by_weights(plan: Plan) -> Plan:

@@ -12,8 +12,8 @@ from slotwise.model import Allocation, Pipeline, Plan, Refusal, ServiceRate
 from slotwise.placers.round_robin import RoundRobin
 from slotwise.rates import arrival_rates
 from slotwise.simulation import Routing
-from slotwise.studies.given import given_threads, placed
-from slotwise.workloads.drs import RESERVED, SLOTS_PER_NODE
+from slotwise.studies.given import given_threads, placed, rate_of
+from slotwise.workloads.drs import RESERVED, slots_per_machine
 
 PROCESSORS = 22
 ONE_QUEUE = Routing(shuffle="random", selectivity="random", queue="shared")
@@ -29,9 +29,12 @@ class Application:
 
     name: str
     pipeline: Pipeline
-    rate: float
     operators: tuple[str, str, str]
     named: tuple[Division, ...]
+
+    @property
+    def rate(self) -> float:
+        return rate_of(self.pipeline)
 
     def plan(self, division: Division) -> Plan:
         threads = dict(zip(self.operators, division, strict=True))
@@ -40,7 +43,7 @@ class Application:
 
     def recommended(self, processors: int) -> Division:
         found = Drs(processors=processors).allocate(
-            self.pipeline.topology, self.pipeline.profiles, self.rate
+            self.pipeline.topology, self.pipeline.profiles, self.rate, self.pipeline.goals
         )
         assert isinstance(found, Allocation)
         threads = {entry.operator: entry.threads for entry in found}
@@ -67,7 +70,7 @@ def division_name(division: Division) -> str:
 
 
 def with_bursts(plan: Plan) -> Plan:
-    """The same plan with profiles that tell how bursty arrivals are.
+    """The same plan with profiles that say how bursty arrivals are.
 
     A stream with selectivity 3 puts three tuples at once into a queue, `all` grouping one for each
     thread: bursts of size b vary b times as much as single tuples. Several streams mix by rate.
@@ -106,7 +109,7 @@ class Fitted:
 
 
 def _processors(machines: int) -> int:
-    return SLOTS_PER_NODE * machines - RESERVED
+    return slots_per_machine() * machines - RESERVED
 
 
 def fewest_machines(app: Application, bound_ms: float, started: int) -> Fitted:

@@ -36,7 +36,7 @@ from slotwise.studies.estimates import (
     rank_correlation,
     six_table,
 )
-from slotwise.studies.given import given_threads, placed
+from slotwise.studies.given import given_threads, placed, rate_of, sojourn_ms
 from slotwise.studies.paper import Paper, paper
 from slotwise.studies.rebalancing import (
     CHANGE_MINUTE,
@@ -49,11 +49,7 @@ from slotwise.studies.rebalancing import (
     recovery,
 )
 from slotwise.studies.study import FULL, Chart, Comparison, Effort, Line, Study, Table
-from slotwise.workloads.drs import (
-    VIDEO_RATE,
-    synthetic_chain,
-    video_logo_detection,
-)
+from slotwise.workloads.drs import synthetic_chain, video_logo_detection
 
 BUSY = 0.5
 """How busy the threads of the synthetic chain are."""
@@ -66,15 +62,13 @@ DECISION = "Time of a decision"
 def study(effort: Effort = FULL) -> Study:
     vld = Application(
         "VLD",
-        video_logo_detection(),
-        VIDEO_RATE,
+        slotwise.load("vld"),
         ("extractor", "matcher", "aggregator"),
         ((10, 11, 1), (8, 12, 2), (11, 9, 2)),
     )
     fpd = Application(
         "FPD",
-        slotwise.load("loop"),
-        320.0,
+        slotwise.load("fpd"),
         ("generator", "detector", "reporter"),
         ((6, 13, 3), (8, 12, 2), (7, 13, 2)),
     )
@@ -148,10 +142,10 @@ def _network_table(effort: Effort) -> Table:
         seen = simulate(
             plan, rate, routing=ONE_QUEUE, tuples=effort.pick(150_000, 15_000), seed=effort.seed
         )
-        corrected = plan.predicted.latency_ms
-        estimated = corrected - plan.predicted.network_ms
-        ratios = (seen.latency_ms / estimated, seen.latency_ms / corrected)
-        rows.append((cpu_ms, estimated, corrected, seen.latency_ms, *ratios))
+        corrected, simulated = plan.predicted.shared_queue_sojourn_ms, sojourn_ms(seen)
+        estimated = corrected - (plan.predicted.network_ms or 0.0)
+        ratios = (simulated / estimated, simulated / corrected)
+        rows.append((cpu_ms, estimated, corrected, simulated, *ratios))
     columns = (
         *("CPU ms of three operators", "estimated ms", "estimated ms, network added"),
         *("simulated ms", "simulated/estimated", "simulated/estimated, network added"),
@@ -184,18 +178,19 @@ def _service_table(effort: Effort) -> Table:
         estimates = []
         for assumed in (1.0, scv):
             pipeline = video_logo_detection(service_scv=assumed)
-            plan = placed(pipeline, given_threads(pipeline, VIDEO_RATE, division), RoundRobin())
+            allocation = given_threads(pipeline, rate_of(pipeline), division)
+            plan = placed(pipeline, allocation, RoundRobin())
             assert plan.predicted is not None
-            estimates.append(plan.predicted.latency_ms)
+            estimates.append(plan.predicted.shared_queue_sojourn_ms)
         seen = simulate(
             plan,
-            VIDEO_RATE,
             routing=ONE_QUEUE,
             tuples=effort.pick(300_000, 30_000),
             seed=effort.seed,
         )
-        errors = [100 * (estimate / seen.latency_ms - 1) for estimate in estimates]
-        rows.append((scv, *estimates, seen.latency_ms, *errors))
+        simulated = sojourn_ms(seen)
+        errors = [100 * (estimate / simulated - 1) for estimate in estimates]
+        rows.append((scv, *estimates, simulated, *errors))
     columns = (
         *("variation of service times (scv)", "Erlang ms", "Allen-Cunneen ms", "simulated ms"),
         *("Erlang error %", "Allen-Cunneen error %"),
@@ -261,39 +256,39 @@ def _comparisons(
     changing: Sequence[Line],
     decision: Table,
 ) -> tuple[Comparison, ...]:
-    told = paper("drs")
+    cited = paper("drs")
     rows = []
     for app in (vld, fpd):
         found = best(six[app.name])
         for operator, threads in zip(app.operators, found, strict=True):
-            rows.append(told.against(f"{app.name.lower()}-{operator}", threads, _BEST))
+            rows.append(cited.against(f"{app.name.lower()}-{operator}", threads, _BEST))
         rows.append(
-            told.against(
+            cited.against(
                 f"{app.name.lower()}-order",
                 rank_correlation(six[app.name]),
                 order_why(six[app.name]),
             )
         )
     for key, each in zip("ab", machines, strict=True):
-        rows.append(told.against(f"machines-{key}", each.processors))
+        rows.append(cited.against(f"machines-{key}", each.processors))
     for key, line in zip("ab", changing, strict=True):
         worst = line.y[CHANGE_MINUTE]
         assert worst is not None
-        rows.append(told.against(f"minute-{key}", worst, _PAUSE))
-    return (*rows, *_decision_rows(told, decision))
+        rows.append(cited.against(f"minute-{key}", worst, _PAUSE))
+    return (*rows, *_decision_rows(cited, decision))
 
 
-def _decision_rows(told: Paper, decision: Table) -> list[Comparison]:
+def _decision_rows(cited: Paper, decision: Table) -> list[Comparison]:
     why = "A compiled greedy with a heap, on another machine: less, and it grows as slowly."
     return [
-        told.against(f"decision-{processors}", float(ms), why)
+        cited.against(f"decision-{processors}", float(ms), why)
         for processors, ms in decision.rows
         if isinstance(ms, float)
     ]
 
 
 _PAUSE = "How long a re-balancing stops the threads is assumed, and it decides this figure."
-_BEST = "Two divisions are closer than the simulation can tell apart in this run: see the margins."
+_BEST = "Two divisions are closer than the simulation can distinguish in this run: see the margins."
 
 
 def _remarks(
@@ -306,7 +301,7 @@ def _remarks(
     points = [point for each in six.values() for point in each]
     errors = {name: errors_percent(each) for name, each in six.items()}
     busiest = max(t.utilisation for point in points for t in point.own_queues.threads)
-    own = [p.own_queues.latency_ms / p.estimated_ms for p in points]
+    own = [sojourn_ms(p.own_queues) / p.estimated_ms for p in points]
     shortfall = _numbers(network, "simulated/estimated")
     added = _numbers(network, "simulated/estimated, network added")
     erlang = max(map(abs, _numbers(service, "Erlang error %")))

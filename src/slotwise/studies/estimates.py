@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from slotwise.model import Observation
-from slotwise.predictors import predict
+from slotwise.prediction import predict
 from slotwise.simulation import Routing, simulate
 from slotwise.studies.divisions import (
     ONE_QUEUE,
@@ -18,6 +15,7 @@ from slotwise.studies.divisions import (
     division_name,
     with_bursts,
 )
+from slotwise.studies.given import sojourn_ms
 from slotwise.studies.study import Chart, Effort, Line, Table
 
 OWN_QUEUES = Routing(selectivity="random")
@@ -48,22 +46,22 @@ def estimated(app: Application, division: Division, effort: Effort) -> Estimate:
 
     return Estimate(
         division,
-        plan.predicted.latency_ms - plan.predicted.network_ms,
-        plan.predicted.latency_ms,
-        predict(with_bursts(plan)).latency_ms,
+        plan.predicted.shared_queue_sojourn_ms - (plan.predicted.network_ms or 0.0),
+        plan.predicted.shared_queue_sojourn_ms,
+        predict(with_bursts(plan)).shared_queue_sojourn_ms,
         seen(ONE_QUEUE),
         seen(OWN_QUEUES),
     )
 
 
 def best(points: Sequence[Estimate]) -> Division:
-    return min(points, key=lambda point: point.one_queue.latency_ms).division
+    return min(points, key=lambda point: sojourn_ms(point.one_queue)).division
 
 
 def errors_percent(points: Sequence[Estimate]) -> tuple[float, float, float]:
     """The largest error in percent, of the estimate and of its two corrections."""
     plain, network, bursts = (
-        max(100 * abs(getattr(p, way) / p.one_queue.latency_ms - 1) for p in points)
+        max(100 * abs(getattr(p, way) / sojourn_ms(p.one_queue) - 1) for p in points)
         for way in ("estimated_ms", "with_network_ms", "with_bursts_ms")
     )
     return plain, network, bursts
@@ -71,13 +69,11 @@ def errors_percent(points: Sequence[Estimate]) -> tuple[float, float, float]:
 
 def rank_correlation(points: Sequence[Estimate], way: str = "estimated_ms") -> float:
     """Rank correlation of estimated and simulated sojourn times."""
+    from scipy.stats import spearmanr
 
-    def ranks(values: list[float]) -> NDArray[np.int64]:
-        return np.argsort(np.argsort(values))
-
-    estimated = ranks([getattr(point, way) for point in points])
-    simulated = ranks([point.one_queue.latency_ms for point in points])
-    return float(np.corrcoef(estimated, simulated)[0, 1])
+    estimated = [getattr(point, way) for point in points]
+    simulated = [sojourn_ms(point.one_queue) for point in points]
+    return float(spearmanr(estimated, simulated).statistic)
 
 
 def order_why(points: Sequence[Estimate]) -> str:
@@ -103,8 +99,8 @@ def six_table(six: Mapping[str, Sequence[Estimate]]) -> Table:
             (
                 *(name, division_name(point.division), point.estimated_ms, point.with_network_ms),
                 point.with_bursts_ms,
-                *(point.one_queue.latency_ms, point.one_queue.latency_margin_ms),
-                point.own_queues.latency_ms,
+                *(sojourn_ms(point.one_queue), point.one_queue.sojourn_margin_ms),
+                sojourn_ms(point.own_queues),
             )
             for name, points in six.items()
             for point in points
@@ -122,9 +118,9 @@ def estimate_chart(name: str, points: Sequence[Estimate]) -> Chart:
         (
             Line("estimated", x, tuple(point.estimated_ms for point in points)),
             Line("network, bursts added", x, tuple(p.with_bursts_ms for p in points)),
-            Line("simulated, one queue", x, tuple(p.one_queue.latency_ms for p in points)),
-            Line("simulated, own queues", x, tuple(p.own_queues.latency_ms for p in points)),
+            Line("simulated, one queue", x, tuple(sojourn_ms(p.one_queue) for p in points)),
+            Line("simulated, own queues", x, tuple(sojourn_ms(p.own_queues) for p in points)),
         ),
         "bars",
-        log_y=max(p.own_queues.latency_ms / p.estimated_ms for p in points) > 5,
+        log_y=max(sojourn_ms(p.own_queues) / p.estimated_ms for p in points) > 5,
     )

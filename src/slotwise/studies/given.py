@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from slotwise.fitting import Placing
 from slotwise.model import (
     Allocation,
     Bundle,
     FixedLoad,
+    Observation,
     OperatorAllocation,
     Pipeline,
     Placement,
     Plan,
     Refused,
     ThreadTraffic,
-    Traffic,
 )
 from slotwise.model.profile import POINTS_PER_CORE
-from slotwise.placers._base import Placer
-from slotwise.predictors import predict, weights
-from slotwise.rates import arrival_rates
+from slotwise.placers.base import Placer
+from slotwise.prediction import predict
+from slotwise.rates import arrival_rates, sent_per_tuple
+from slotwise.weights import weights
 
 
 def given_threads(pipeline: Pipeline, rate: float, threads: Mapping[str, int]) -> Allocation:
@@ -30,9 +32,11 @@ def given_threads(pipeline: Pipeline, rate: float, threads: Mapping[str, int]) -
     topology = pipeline.topology
     counts = [_count(pipeline, operator.name, threads) for operator in topology.operators]
     arriving = arrival_rates(topology, rate, counts).operators.tolist()
+    sent = sent_per_tuple(topology, counts).tolist()
     entries = []
-    for operator, count, rate_here in zip(topology.operators, counts, arriving, strict=True):
-        cpu, mem, transfer = _charge(pipeline, operator.name, rate_here, count)
+    for position, (operator, count) in enumerate(zip(topology.operators, counts, strict=True)):
+        rate_here = arriving[position]
+        cpu, mem, transfer = _charge(pipeline, operator.name, rate_here, count, sent[position])
         entries.append(
             OperatorAllocation(
                 operator.name,
@@ -49,15 +53,13 @@ def placed(
     pipeline: Pipeline,
     allocation: Allocation,
     placer: Placer,
+    current: Plan | None = None,
     measured: ThreadTraffic | None = None,
 ) -> Plan:
-    """The allocation placed on the pipeline's cluster, by measured traffic where there is any."""
+    """The allocation on the pipeline's cluster; `measured` is the traffic under `current`."""
     cluster = pipeline.cluster
     assert cluster is not None
-    rates = arrival_rates(pipeline.topology, allocation.rate, allocation.threads)
-    answer = placer.place(
-        pipeline.topology, allocation, cluster, Traffic(rates.streams, measured=measured)
-    )
+    answer = Placing(pipeline, allocation, placer, current, measured).on(cluster)
     if not isinstance(answer, Placement):
         raise Refused(answer)
     used = len(answer.used_slots)
@@ -75,6 +77,18 @@ def placed(
     return replace(plan, predicted=predict(plan))
 
 
+def rate_of(pipeline: Pipeline) -> float:
+    """The paper's rate, which all bundled examples have as a goal."""
+    assert pipeline.goals.rate is not None
+    return pipeline.goals.rate
+
+
+def sojourn_ms(seen: Observation) -> float:
+    """Of a simulation, which always knows it."""
+    assert seen.sojourn_ms is not None
+    return seen.sojourn_ms
+
+
 def _count(pipeline: Pipeline, operator: str, threads: Mapping[str, int]) -> int:
     if operator in threads:
         return threads[operator]
@@ -84,13 +98,17 @@ def _count(pipeline: Pipeline, operator: str, threads: Mapping[str, int]) -> int
 
 
 def _charge(
-    pipeline: Pipeline, operator: str, arriving: float, threads: int
+    pipeline: Pipeline, operator: str, arriving: float, threads: int, sent: float
 ) -> tuple[float, float, float]:
-    """CPU and memory of all threads at that rate, in slots; CPU per tuple that crosses nodes."""
+    """CPU and memory of all threads at that rate, in slots; CPU per tuple that crosses nodes.
+
+    `sent` is tuples sent per tuple handled.
+    """
     profile = pipeline.profiles[operator]
     if isinstance(profile, FixedLoad):
         return profile.cpu, profile.mem, 0.0
-    service, costs = pipeline.profiles.service(operator), pipeline.profiles.costs(operator)
+    service = pipeline.profiles.service(operator, sent)
+    costs = pipeline.profiles.costs(operator, sent)
     return (
         service.cpu * arriving / service.rate,
         threads * service.mem,

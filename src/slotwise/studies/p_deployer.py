@@ -23,24 +23,18 @@ from slotwise.model import (
     Pipeline,
     Plan,
     Scheduler,
-    Traffic,
+    missed,
 )
 from slotwise.model.profile import POINTS_PER_CORE
+from slotwise.placers.base import PlacementProblem
 from slotwise.placers.p_deployer import PDeployer
 from slotwise.placers.partition import Partition
-from slotwise.planner import plan_with
-from slotwise.rates import arrival_rates
+from slotwise.planner import Request, plan_with
 from slotwise.simulation import simulate
 from slotwise.studies.given import given_threads, placed
 from slotwise.studies.paper import paper
 from slotwise.studies.study import FULL, Chart, Comparison, Effort, Line, Study, Table
-from slotwise.workloads.p_deployer import (
-    diamond,
-    linear,
-    sojourn_bound,
-    star,
-    twitter_sentiment,
-)
+from slotwise.workloads.p_deployer import diamond, linear, sojourn_bound, star
 
 SCHEDULER = Scheduler(Choice("p-deployer"), Choice("largest-first"), Choice("p-deployer"))
 RAISED = 1.05
@@ -74,7 +68,7 @@ class Needed:
     target: float
     p_deployer: Deployed
     metis: int | None
-    """None: no number of machines up to MOST_MACHINES will do."""
+    """None: no number of machines up to MOST_MACHINES is enough."""
 
 
 def study(effort: Effort = FULL) -> Study:
@@ -95,7 +89,7 @@ def study(effort: Effort = FULL) -> Study:
         )
         for name, target in effort.each(wanted, "machines for a target")
     ]
-    twitter = twitter_sentiment()
+    twitter = slotwise.load("twitter-sentiment")
     deployed = {
         target: _p_deployer(twitter, target, effort)
         for target in effort.each(effort.pick((2000.0, 3000.0, 6000.0), (2000.0,)), "Twitter")
@@ -130,9 +124,9 @@ _ASSUMPTIONS = (
 def _p_deployer(pipeline: Pipeline, target: float, effort: Effort) -> Deployed:
     first_rate = 0.0
     for round_number, rate in enumerate(_raised(target), start=1):
-        plan = plan_with(_unbudgeted(pipeline), rate, SCHEDULER)
+        plan = plan_with(Request(_unbudgeted(pipeline), rate, SCHEDULER))
         seen = _tried(plan, target, effort)
-        first_rate = first_rate or seen.rate
+        first_rate = first_rate or (seen.throughput or 0.0)
         if _meets(plan, seen):
             return Deployed(plan, round_number, first_rate)
     raise AssertionError(f"no plan of {pipeline.topology.name} meets {target:g}/s")
@@ -190,11 +184,9 @@ def _tried(plan: Plan, target: float, effort: Effort) -> Observation:
 
 
 def _meets(plan: Plan, seen: Observation) -> bool:
-    goal_ms = plan.pipeline.goals.latency_ms
-    assert goal_ms is not None
     cpu, memory = _node_use(plan, seen)
     fits = float(cpu.max()) <= 1 and float(memory.max()) <= 1
-    return bool(seen.stable) and seen.latency_ms <= goal_ms and fits
+    return bool(seen.stable) and not missed(plan.judged(seen)) and fits
 
 
 def _node_use(plan: Plan, seen: Observation) -> tuple[np.ndarray, np.ndarray]:
@@ -234,11 +226,11 @@ def _fixed_cpu(plan: Plan, operator: str) -> float:
 def _packing_s(plan: Plan, effort: Effort) -> float:
     """Algorithm 1 alone, in the mean."""
     topology, allocation = plan.pipeline.topology, plan.allocation
-    traffic = Traffic(arrival_rates(topology, allocation.rate, allocation.threads).streams)
+    problem = PlacementProblem(topology, allocation, plan.cluster)
     rounds = effort.pick(50, 5)
     started = effort.clock()
     for _ in range(rounds):
-        PDeployer().place(topology, allocation, plan.cluster, traffic)
+        PDeployer().place(problem)
     return (effort.clock() - started) / rounds
 
 
@@ -298,17 +290,17 @@ def _comparisons(
     deployed: Mapping[float, Deployed],
     seconds: Mapping[float, float],
 ) -> tuple[Comparison, ...]:
-    told = paper("p-deployer")
-    rows = [told.against("saved-word-count", _saved(needed, "word count"), _SAVED)]
+    cited = paper("p-deployer")
+    rows = [cited.against("saved-word-count", _saved(needed, "word count"), _SAVED)]
     for topology in ("linear", "diamond", "star"):
-        rows.append(told.against(f"saved-{topology}", _saved(needed, topology), _SAVED))
+        rows.append(cited.against(f"saved-{topology}", _saved(needed, topology), _SAVED))
     for target, each in deployed.items():
-        if f"twitter-{target:g}" in told.figures:
-            rows.append(told.against(f"twitter-{target:g}", each.machines, _PROFILES))
+        if f"twitter-{target:g}" in cited.figures:
+            rows.append(cited.against(f"twitter-{target:g}", each.machines, _PROFILES))
     most = max(each.rounds for each in deployed.values())
-    rows.append(told.against("rounds", most, _ROUNDS))
+    rows.append(cited.against("rounds", most, _ROUNDS))
     mean_s = sum(seconds.values()) / len(seconds)
-    rows.append(told.against("packing", mean_s, "Compiled, one candidate per operator."))
+    rows.append(cited.against("packing", mean_s, "Compiled, one candidate per operator."))
     return tuple(rows)
 
 
@@ -324,7 +316,7 @@ _ROUNDS = (
 
 
 def _remarks(needed: Sequence[Needed], deployed: Mapping[float, Deployed]) -> tuple[str, ...]:
-    told = paper("p-deployer")
+    cited = paper("p-deployer")
     fewer = sum(e.metis is None or e.p_deployer.machines < e.metis for e in needed)
     equal = sum(e.p_deployer.machines == e.metis for e in needed)
     reached = [100 * min(1.0, e.p_deployer.first_rate / e.target) for e in needed]
@@ -339,9 +331,9 @@ def _remarks(needed: Sequence[Needed], deployed: Mapping[float, Deployed]) -> tu
         f"P-Deployer needs fewer machines than METIS at {fewer} of {len(needed)} points, as many "
         f"at {equal} and more at {len(needed) - fewer - equal}.",
         f"The first round reaches {min(reached):.0f} to {max(reached):.0f} % of the target, in the "
-        f"paper {told['first-round']}: in ours a plan for exactly the target leaves threads that "
+        f"paper {cited['first-round']}: in ours a plan for exactly the target leaves threads that "
         "are fully busy, and machines whose two cores are unevenly loaded.",
-        f"Twitter sentiment analysis: {growth} The paper's {told['twitter-3000']} at 3,000/s and "
-        f"{told['twitter-6000']} at 6,000/s grow more than in proportion: what the engine itself "
+        f"Twitter sentiment analysis: {growth} The paper's {cited['twitter-3000']} at 3,000/s and "
+        f"{cited['twitter-6000']} at 6,000/s grow more than in proportion: what the engine itself "
         "takes grows with the machines; ours charges only what tasks and transfers take.",
     )

@@ -12,7 +12,7 @@ from slotwise.studies.study import Comparison, PaperFigure
 
 @dataclass(frozen=True)
 class Paper:
-    """One paper's figures by key; each tells where in the paper it stands."""
+    """One paper's figures by key; each says where in the paper it stands."""
 
     citation: str
     figures: dict[str, PaperFigure]

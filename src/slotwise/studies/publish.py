@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from slotwise import json_data
 from slotwise.model import SlotwiseError
 from slotwise.studies.study import Cell, Chart, Line, Study, Table
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377", "#66ccee")
-"""Paul Tol's bright scheme: also told apart by the colour-blind."""
+"""Paul Tol's bright scheme: also distinguishable with colour blindness."""
 MARKERS = "osD^vP"
 COMPARED = ("what", "paper", "ours", "verdict", "source", "why it differs")
 
@@ -49,11 +49,11 @@ def check_can_draw() -> None:
 
 
 def json_text(study: Study) -> str:
-    """Strict JSON; what is not finite is null."""
+    """All of it, with the verdicts."""
     document = asdict(study)
     for row, comparison in zip(document["comparisons"], study.comparisons, strict=True):
         row["verdict"] = comparison.verdict
-    return json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_data.json_text(document)
 
 
 def compared(study: Study) -> list[tuple[str, ...]]:
@@ -62,7 +62,7 @@ def compared(study: Study) -> list[tuple[str, ...]]:
         (
             row.paper.what,
             str(row.paper),
-            f"{told(row.ours)} {row.paper.unit}".strip(),
+            f"{shown(row.ours)} {row.paper.unit}".strip(),
             row.verdict,
             row.paper.source,
             row.why,
@@ -71,10 +71,10 @@ def compared(study: Study) -> list[tuple[str, ...]]:
     ]
 
 
-def told(value: Cell) -> str:
+def shown(value: Cell) -> str:
     """For people: four digits, no exponents.
 
-    >>> [told(x) for x in (12345.678, 0.012345, 7, None)]
+    >>> [shown(x) for x in (12345.678, 0.012345, 7, None)]
     ['12,346', '0.01235', '7', '–']
     """
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
@@ -93,7 +93,7 @@ def markdown(study: Study) -> str:
     parts.append(_markdown_table(COMPARED, compared(study)))
     for table in study.tables:
         parts += [f"## {table.title}", _markdown_table(table.columns, _rows(table))]
-    parts += ["## What came out", _listed(study.remarks), "## Assumed", _listed(study.assumptions)]
+    parts += ["## Results", _listed(study.remarks), "## Assumptions", _listed(study.assumptions)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -113,9 +113,9 @@ def page(study: Study, pictures: dict[str, bytes]) -> str:
         f"</title><style>{_STYLE}</style><h1>{escape(study.title)}</h1>"
         f"<p>{escape(study.citation)}.{escape(_how(study))}</p>"
         f"<h2>Paper | ours</h2>{_html_table(COMPARED, compared(study))}"
-        f"<h2>What came out</h2>{_html_list(study.remarks)}"
+        f"<h2>Results</h2>{_html_list(study.remarks)}"
         f'<div class="figures">{figures}</div>{tables}'
-        f"<h2>Assumed</h2>{_html_list(study.assumptions)}</html>\n"
+        f"<h2>Assumptions</h2>{_html_list(study.assumptions)}</html>\n"
     )
 
 
@@ -243,7 +243,7 @@ def _how(study: Study) -> str:
 
 
 def _rows(table: Table) -> list[tuple[str, ...]]:
-    return [tuple(told(cell) for cell in row) for row in table.rows]
+    return [tuple(shown(cell) for cell in row) for row in table.rows]
 
 
 def _markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -271,13 +271,3 @@ def _html_list(sentences: Iterable[str]) -> str:
 
 def _listed(sentences: Iterable[str]) -> str:
     return "\n".join(f"- {sentence}" for sentence in sentences)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return value

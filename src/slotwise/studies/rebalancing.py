@@ -36,14 +36,14 @@ def rebalance_chart(app: Application, effort: Effort) -> Chart:
 def recovery(chart: Chart) -> str:
     """How many minutes after the change each line is back at the recommended division's level."""
     best = chart.lines[0]
-    told = []
+    minutes = []
     for line in chart.lines[1:]:
         pairs = list(zip(line.y, best.y, strict=True))[CHANGE_MINUTE:]
         back = [n for n, (y, level) in enumerate(pairs, 1) if y and level and y < 1.2 * level]
-        told.append(f"{line.name} in {back[0]}" if back else f"{line.name} not at all")
+        minutes.append(f"{line.name} in {back[0]}" if back else f"{line.name} not at all")
     return (
         f"{chart.title}: minutes until the mean sojourn time is within 20 % of what "
-        f"{best.name} has: {'; '.join(told)}."
+        f"{best.name} has: {'; '.join(minutes)}."
     )
 
 
@@ -85,7 +85,7 @@ def _series(
     )
     assert seen.series is not None
     minutes = tuple(float(minute + 1) for minute in range(MINUTES))
-    return minutes, seen.series.latency_ms[:MINUTES]
+    return minutes, seen.series.sojourn_ms[:MINUTES]
 
 
 def _over_minutes(

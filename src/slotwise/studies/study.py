@@ -30,7 +30,7 @@ class PaperFigure:
     source: str
     """Section and figure or table of the paper."""
     neutral: float | None = None
-    """What the figure would be if the effect it tells of did not exist: 0 for a gain, say."""
+    """What the figure would be if the effect it measures did not exist: 0 for a gain, say."""
 
     def __str__(self) -> str:
         if self.low == self.high:
@@ -133,7 +133,7 @@ def _untold(items: Sequence[T], what: str, /) -> Iterable[T]:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work a study does, and who is told about it."""
+    """How much work a study does, and where its progress is reported."""
 
     quick: bool = False
     """Fewer points and shorter simulations: for tests, and for a first look."""

@@ -1,6 +1,8 @@
-"""Paper 5's workloads (Fu et al.): logo detection in video, and a synthetic chain.
+"""Paper 5's workloads (Fu et al.) where a study varies them: VLD's service times, and a synthetic
+chain on VLD's machines.
 
-Frequent pattern detection, with its loop, is the bundled example `loop`.
+Video logo detection is the bundled example `vld`; frequent pattern detection, with its loop, is
+`loop`.
 """
 
 from __future__ import annotations
@@ -10,52 +12,32 @@ from dataclasses import replace
 from slotwise.model import (
     Cluster,
     FixedLoad,
+    Goals,
+    Grouping,
     NetworkDelays,
-    Node,
     Operator,
     Pipeline,
     Profile,
-    Profiles,
     ServiceRate,
     Stream,
     Topology,
 )
+from slotwise.spec import load
 
-SLOTS_PER_NODE, NODE_MEMORY_GB = 5, 8.0
 RESERVED = 3
 """Executors that are no bolts: two spouts and one for DRS itself."""
 
 
-def video_logo_detection(nodes: int = 5, service_scv: float = 1.0) -> Pipeline:
-    """Figure 4: two spouts → SIFT feature extractor → matcher → aggregator.
-
-    The paper prints no service rates. These are assumed such that 22 processors are best divided
-    10 : 11 : 1 and 17 best 8 : 8 : 1, and the model's latencies lie below and above 500 ms, all as
-    there. That takes 13 frames/s from each of the two spouts.
-    """
-    topology = Topology(
-        "video-logo-detection",
-        (
-            Operator("frames", "source"),
-            Operator("extractor"),
-            Operator("matcher"),
-            Operator("aggregator", "sink"),
-        ),
-        (
-            Stream("frames", "extractor"),
-            Stream("extractor", "matcher"),
-            Stream("matcher", "aggregator"),
-        ),
-    )
-    rates = {"extractor": 4.5, "matcher": 4.15, "aggregator": 130.0}
-    profiles: dict[str, Profile] = {
-        name: ServiceRate(rate, service_scv=service_scv) for name, rate in rates.items()
+def video_logo_detection(service_scv: float = 1.0) -> Pipeline:
+    """`vld` with service times of that squared coefficient of variation."""
+    vld = load("vld")
+    profiles = {
+        name: replace(profile, service_scv=service_scv)
+        if isinstance(profile, ServiceRate)
+        else profile
+        for name, profile in vld.profiles.by_operator.items()
     }
-    profiles["frames"] = FixedLoad(2, cpu=0.5)
-    return _on_machines(topology, profiles, nodes)
-
-
-VIDEO_RATE = 2 * 13.0
+    return replace(vld, profiles=replace(vld.profiles, by_operator=profiles))
 
 
 def synthetic_chain(cpu_ms: float, network: NetworkDelays, nodes: int = 6) -> Pipeline:
@@ -69,16 +51,35 @@ def synthetic_chain(cpu_ms: float, network: NetworkDelays, nodes: int = 6) -> Pi
             Operator("second"),
             Operator("third", "sink"),
         ),
-        (Stream("spout", "first"), Stream("first", "second"), Stream("second", "third")),
+        tuple(
+            Stream(source, target, grouping=Grouping("shuffle"))
+            for source, target in (("spout", "first"), ("first", "second"), ("second", "third"))
+        ),
     )
     profiles: dict[str, Profile] = {name: ServiceRate(3000 / cpu_ms) for name in names}
     profiles["spout"] = FixedLoad(1, cpu=0.1)
-    return replace(_on_machines(topology, profiles, nodes), network=network)
-
-
-def _on_machines(topology: Topology, profiles: dict[str, Profile], nodes: int) -> Pipeline:
-    memory_gb = NODE_MEMORY_GB / SLOTS_PER_NODE
-    machines = tuple(Node(f"node-{n + 1}", SLOTS_PER_NODE, NODE_MEMORY_GB) for n in range(nodes))
-    return Pipeline(
-        topology, Profiles(profiles, memory_gb * 1024), cluster=Cluster(machines, memory_gb)
+    vld = load("vld")
+    return replace(
+        vld,
+        topology=topology,
+        profiles=replace(vld.profiles, by_operator=profiles),
+        cluster=_machines(vld, nodes),
+        network=network,
+        goals=Goals(),
     )
+
+
+def slots_per_machine() -> int:
+    """Executors that one of the paper's machines holds."""
+    cluster = load("vld").cluster
+    assert cluster is not None
+    return cluster.nodes[0].slots
+
+
+def _machines(pipeline: Pipeline, nodes: int) -> Cluster:
+    """So many of the pipeline's machines."""
+    cluster = pipeline.cluster
+    assert cluster is not None
+    one = cluster.nodes[0]
+    machines = tuple(replace(one, name=f"node-{n + 1}") for n in range(nodes))
+    return replace(cluster, nodes=machines)

@@ -44,8 +44,8 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
     add(extensions, "call_url", 2, 2, given -> work("callUrl", DataTypes.StringType, given));
     add(extensions, "meter_in", 1, 2, MeterIn::new);
     add(extensions, "meter_batch", 4, 4, MeterBatch::new);
-    add(extensions, "meter_out", 1, 2, Functions::meterOut);
-    add(extensions, "meter_sent", 2, 2, given -> MeterOut.sent(given.get(0), given.get(1)));
+    add(extensions, "meter_out", 1, 3, Functions::meterOut);
+    add(extensions, "meter_sent", 2, 3, MeterOut::sent);
     add(extensions, "meter_latency", 1, 1, given -> new Latency(given.get(0)));
     add(extensions, "attempt", 1, 1, given -> new Attempt(given.get(0)));
     return BoxedUnit.UNIT;
@@ -89,6 +89,6 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
   /** Without targets the record goes to nobody in the query, and counts as one. */
   private static Expression meterOut(List<Expression> given) {
     Expression nobody = Literal$.MODULE$.apply(new Integer[] {-1});
-    return MeterOut.done(given.get(0), given.size() == 2 ? given.get(1) : nobody);
+    return MeterOut.done(given.size() > 1 ? given : List.of(given.get(0), nobody));
   }
 }

@@ -13,25 +13,12 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * {@code meter_latency(ts)}: ts, and the time since ts (µs since the epoch) counted in its bucket.
- *
- * <p>Latencies below 64 µs have a bucket each; above, every power of two is divided in 64, so the
- * middle of a bucket is within 0.8 % of what is in it.
+ * {@code meter_latency(ts)}: ts, and the time since ts (µs since the epoch) counted in its bucket
+ * of the {@link Sketch}.
  */
 public final class Latency extends OncePerRecord implements ImplicitCastInputTypes {
-  private static final int PARTS = 64;
-  private static final int PARTS_BITS = 6;
-
   public Latency(Expression due) {
     super("meter_latency", List.of(due));
-  }
-
-  static int bucket(long micros) {
-    if (micros < PARTS) {
-      return (int) Math.max(0, micros);
-    }
-    int doublings = Long.SIZE - 1 - Long.numberOfLeadingZeros(micros) - PARTS_BITS;
-    return PARTS + doublings * PARTS + (int) (micros >>> doublings) - PARTS;
   }
 
   @Override

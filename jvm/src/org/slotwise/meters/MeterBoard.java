@@ -4,8 +4,8 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,8 +18,8 @@ import org.slotwise.placement.QueryStage;
  * The driver's sums of all reports, per query, level and partition: over all batches, and for the
  * last {@value #KEPT_BATCHES} of them each.
  *
- * <p>Sums go on over batches and restarts of a query. An executor that dies takes what it counted
- * since its last report with it: a second at most.
+ * <p>Sums go on over batches and restarts of a query, until it is told to {@link #forget} them. An
+ * executor that dies takes what it counted since its last report with it: a second at most.
  */
 public final class MeterBoard {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -27,19 +27,23 @@ public final class MeterBoard {
   private static final int KEPT_ERRORS = 1000;
   private static volatile MeterBoard current;
 
-  /** One thread's sums since its query began. */
+  /** One thread's sums since its query began, or was last forgotten. */
   public static final class ThreadSum {
     public String query;
     public int level;
     public int partition;
     public long arrivals;
     public long emitted;
+    public long timed;
     public long busyNanos;
+    public double busySquared;
     public long cpuNanos;
     public long ageMicros;
+    public long lastDueMicros;
+    public long nextDueMicros;
     public long failures;
-    public long[] sampled = new long[0];
-    public long[] latencies = new long[0];
+    public Histogram receivers = Histogram.EMPTY;
+    public Histogram latencies = Histogram.EMPTY;
     public String executor;
     private int stage;
 
@@ -50,24 +54,28 @@ public final class MeterBoard {
       partition = task.partition();
       arrivals += task.arrivals();
       emitted += task.emitted();
+      timed += task.timed();
       busyNanos += task.busyNanos();
+      busySquared += task.busySquared();
       cpuNanos += task.cpuNanos();
       ageMicros += task.ageMicros();
+      lastDueMicros = task.lastDueMicros() > 0 ? task.lastDueMicros() : lastDueMicros;
+      nextDueMicros = task.nextDueMicros() > 0 ? task.nextDueMicros() : nextDueMicros;
       failures += task.failures();
       executor = ranAt;
-      sampled = sum(sampled, task.sampled());
-      latencies = sum(latencies, task.latencies());
+      receivers = receivers.plus(task.receivers());
+      latencies = latencies.plus(task.latencies());
     }
   }
 
-  /** One executor's last report, and the cores it used since the one before. */
+  /** One executor's last report, and the cores it used since the one before; null: there is none. */
   public record ProcessSum(
       String executor,
       String host,
       int slot,
       long pid,
       long atMillis,
-      double cores,
+      Double cores,
       long cpuNanos,
       long memoryBytes,
       long heapBytes) {}
@@ -83,6 +91,9 @@ public final class MeterBoard {
   private final Map<String, Map<String, ThreadSum>> batches = new LinkedHashMap<>();
   private final Map<String, ProcessSum> processes = new TreeMap<>();
   private final Deque<TaskError> errors = new ArrayDeque<>();
+
+  /** Per query, the stage up to which reports no longer count. */
+  private final Map<String, Integer> forgotten = new HashMap<>();
 
   private MeterBoard(SparkContext context) {
     this.context = context;
@@ -103,9 +114,9 @@ public final class MeterBoard {
 
   synchronized void add(ProcessReport report) {
     ProcessSum before = processes.get(report.executor());
-    double cores =
+    Double cores =
         before == null || report.atMillis() <= before.atMillis()
-            ? 0
+            ? null
             : (report.cpuNanos() - before.cpuNanos())
                 / (1e6 * (report.atMillis() - before.atMillis()));
     processes.put(
@@ -128,7 +139,7 @@ public final class MeterBoard {
         }
       }
       QueryStage stage = scheduler().stage(task.stage());
-      if (stage != null) {
+      if (stage != null && task.stage() > forgotten.getOrDefault(task.query(), -1)) {
         add(task, stage, report.executor());
       }
     }
@@ -157,16 +168,18 @@ public final class MeterBoard {
     }
   }
 
-  private static String batchKey(String query, long batch) {
-    return query + " " + batch;
+  /**
+   * The sums of a stopped query begin anew: it is going to run with other threads. What its tasks
+   * until now are still to report is left out.
+   */
+  public synchronized void forget(String query) {
+    forgotten.put(query, scheduler().lastStage());
+    threads.values().removeIf(sum -> sum.query.equals(query));
+    batches.keySet().removeIf(key -> key.startsWith(batchKey(query, "")));
   }
 
-  private static long[] sum(long[] before, long[] more) {
-    long[] made = Arrays.copyOf(before, Math.max(before.length, more.length));
-    for (int i = 0; i < more.length; i++) {
-      made[i] += more[i];
-    }
-    return made;
+  private static String batchKey(String query, Object batch) {
+    return query + " " + batch;
   }
 
   /** All sums as JSON; executors that are gone are left out. */

@@ -21,8 +21,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Meters in every executor, reported to the driver each second. {@code spark.slotwise.meters}
- * (default true) turns the counting off; {@code spark.slotwise.meters.sample} (default 0.05) is the
- * share of records whose targets are counted. Executors with a CPU quota enter it here.
+ * (default true) turns the counting off. Executors with a CPU quota enter it here.
  */
 public final class MetersPlugin implements SparkPlugin {
   private static final int REPORT_MILLIS = 1000;
@@ -53,8 +52,8 @@ public final class MetersPlugin implements SparkPlugin {
       }
       try {
         board.add((ProcessReport) message);
-      } catch (RuntimeException failed) { // Spark tells of it at level INFO only
-        LOG.warn("a report of the meters was not understood", failed);
+      } catch (RuntimeException failed) { // Spark logs it at level INFO only
+        LOG.warn("cannot process a meter report", failed);
       }
       return null;
     }
@@ -69,13 +68,11 @@ public final class MetersPlugin implements SparkPlugin {
     private final Queue<TaskMeter> meters = new ConcurrentLinkedQueue<>();
     private ScheduledExecutorService reporter;
     private PluginContext plugin;
-    private double sampledShare;
 
     @Override
     public void init(PluginContext context, Map<String, String> fromDriver) {
       plugin = context;
       CpuQuota.enter(context, host());
-      sampledShare = context.conf().getDouble("spark.slotwise.meters.sample", 0.05);
       if (context.conf().getBoolean("spark.slotwise.meters", true)) {
         reporter = Executors.newSingleThreadScheduledExecutor(Executor::daemon);
         reporter.scheduleAtFixedRate(
@@ -91,7 +88,7 @@ public final class MetersPlugin implements SparkPlugin {
 
     @Override
     public void onTaskStart() {
-      TaskMeter made = reporter == null ? null : TaskMeter.begin(sampledShare);
+      TaskMeter made = reporter == null ? null : TaskMeter.begin();
       if (made != null) {
         meters.add(made);
       }
@@ -112,7 +109,7 @@ public final class MetersPlugin implements SparkPlugin {
       try {
         plugin.send(ProcessReport.now(plugin.executorID(), host(), takeReports()));
       } catch (IOException | RuntimeException failed) {
-        LOG.warn("a report of the meters did not reach the driver", failed);
+        LOG.warn("cannot send a meter report to the driver", failed);
       }
     }
 

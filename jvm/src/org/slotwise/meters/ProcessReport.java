@@ -36,7 +36,7 @@ record ProcessReport(
         tasks);
   }
 
-  /** Resident memory of this process as Linux tells it; 0 elsewhere. */
+  /** Resident memory of this process as Linux reports it; 0 elsewhere. */
   private static long residentBytes() {
     try (var lines = Files.lines(STATUS)) {
       return lines

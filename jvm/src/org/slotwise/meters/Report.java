@@ -3,8 +3,13 @@ package org.slotwise.meters;
 import java.io.Serializable;
 
 /**
- * What one task counted in some time; {@code sampled[p]} records went to partition p. The last one
- * tells why it failed, if it did.
+ * What one task counted in some time.
+ *
+ * <p>{@code timed} is the number of arrivals that {@code busySquared} (s²) stands for. {@code
+ * lastDueMicros} is when the last timed record was due, 0 if there was none. {@code nextDueMicros} is
+ * when the next record of a source is due, MAX_VALUE if there is none, 0 if that is not known. {@code
+ * receivers} has how many tuples went to each thread. The last report of a task that failed has the
+ * {@code error}.
  */
 record Report(
     String query,
@@ -12,20 +17,39 @@ record Report(
     int partition,
     long arrivals,
     long emitted,
+    long timed,
     long busyNanos,
+    double busySquared,
     long cpuNanos,
     long ageMicros,
+    long lastDueMicros,
+    long nextDueMicros,
     long failures,
-    long[] sampled,
-    long[] latencies,
+    Histogram receivers,
+    Histogram latencies,
     String error,
     boolean isLast)
     implements Serializable {
 
-  private static final long[] NONE = new long[0];
-
   static Report nothing(TaskMeter of) {
-    return new Report(of.query, of.stage, of.partition, 0, 0, 0, 0, 0, 0, NONE, NONE, null, false);
+    return new Report(
+        of.query,
+        of.stage,
+        of.partition,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        Histogram.EMPTY,
+        Histogram.EMPTY,
+        null,
+        false);
   }
 
   Report minus(Report before) {
@@ -35,21 +59,17 @@ record Report(
         partition,
         arrivals - before.arrivals,
         emitted - before.emitted,
+        timed - before.timed,
         busyNanos - before.busyNanos,
+        busySquared - before.busySquared,
         cpuNanos - before.cpuNanos,
         ageMicros - before.ageMicros,
+        lastDueMicros,
+        nextDueMicros,
         failures - before.failures,
-        difference(sampled, before.sampled),
-        difference(latencies, before.latencies),
+        receivers.minus(before.receivers),
+        latencies.minus(before.latencies),
         error,
         isLast);
-  }
-
-  private static long[] difference(long[] now, long[] before) {
-    long[] made = now.clone();
-    for (int i = 0; i < before.length; i++) {
-      made[i] -= before[i];
-    }
-    return made;
   }
 }

@@ -1,23 +1,30 @@
 package org.slotwise.meters;
 
 import java.util.concurrent.atomic.AtomicLongArray;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 
-/** How often each number came: partitions that were a target, or buckets of latencies. */
+/** How often each number came: of threads that tuples were sent to, or of buckets of latencies. */
 final class Sample {
   private volatile AtomicLongArray counts = new AtomicLongArray(0);
 
-  /**
-   * Numbers, or structs of so many fields, the last of which is the number. Negative ones stand for
-   * nobody, and are not counted.
-   */
-  void add(ArrayData targets, int fields) {
-    for (int i = 0; i < targets.numElements(); i++) {
-      int target =
-          fields == 0 ? targets.getInt(i) : targets.getStruct(i, fields).getInt(fields - 1);
-      if (target >= 0) {
-        count(target, 1);
+  /** Numbers of threads. Negative ones stand for nobody, and are not counted. */
+  void add(ArrayData threads, int times) {
+    for (int i = 0; i < threads.numElements(); i++) {
+      if (threads.getInt(i) >= 0) {
+        count(threads.getInt(i), times);
       }
+    }
+  }
+
+  /**
+   * Threads as routes name them: structs of so many {@code fields}, of which the first two are an
+   * operator and which of its threads. Thread 0 of operator i has the number {@code first[i]}.
+   */
+  void add(ArrayData routes, int fields, int[] first, int times) {
+    for (int i = 0; i < routes.numElements(); i++) {
+      InternalRow route = routes.getStruct(i, fields);
+      count(first[route.getInt(0)] + route.getInt(1), times);
     }
   }
 

@@ -12,8 +12,9 @@ import org.apache.spark.util.TaskFailureListener;
 /**
  * The counters of one task of a streaming query.
  *
- * <p>Counts are exact. Times are of all records up to {@value #TIMED_PER_SECOND} arrivals a second;
- * above that some are chosen by chance, and stand for the others.
+ * <p>Counts are exact. Times are of all records up to {@value #ALL_PER_SECOND} arrivals a second, and
+ * receivers of all tuples up to as many that are sent; above that some are chosen by chance, and
+ * stand for the others.
  *
  * <p>The task's thread alone counts; the reporter's thread reads now and then. Hence counters are
  * written lazily (no memory fence) by {@link AtomicLong#lazySet}.
@@ -22,21 +23,27 @@ public final class TaskMeter {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
   private static final ThreadLocal<TaskMeter> CURRENT = new ThreadLocal<>();
   private static final int MOST_CAUSES = 20;
-  private static final int TIMED_PER_SECOND = 20_000;
+  private static final int ALL_PER_SECOND = 20_000;
 
   final String query;
   final int stage;
   final int partition;
-  private final int sampledBelow;
   private final long thread = Thread.currentThread().getId();
   private final long cpuAtStart = THREADS.getCurrentThreadCpuTime();
 
   private final AtomicLong arrivals = new AtomicLong();
   private final AtomicLong emitted = new AtomicLong();
+  private final AtomicLong timed = new AtomicLong();
   private final AtomicLong busyNanos = new AtomicLong();
+
+  /** In s², the bits of a double: a long of ns² would overflow within seconds. */
+  private final AtomicLong busySquared = new AtomicLong();
+
   private final AtomicLong ageMicros = new AtomicLong();
+  private final AtomicLong lastDueMicros = new AtomicLong();
+  private final AtomicLong nextDueMicros = new AtomicLong();
   private final AtomicLong failures = new AtomicLong();
-  private final Sample sample = new Sample();
+  private final Sample receivers = new Sample();
   private final Sample latencies = new Sample();
   private volatile long cpuAtEnd = -1;
   private volatile String error = null;
@@ -49,34 +56,36 @@ public final class TaskMeter {
   /** One of mask + 1 records is timed; the reporter adapts it each second. */
   private volatile int mask;
 
+  /** Likewise, for the receivers of what is sent. */
+  private volatile int sentMask;
+
   private volatile long clockOffsetMicros = clockOffset();
   private Report reported = Report.nothing(this);
 
-  private TaskMeter(String query, TaskContext task, double sampledShare) {
+  private TaskMeter(String query, TaskContext task) {
     this.query = query;
     this.stage = task.stageId();
     this.partition = task.partitionId();
-    this.sampledBelow = (int) (sampledShare * Integer.MAX_VALUE);
     this.randomState = ThreadLocalRandom.current().nextInt() | 1;
   }
 
   /** Begins to meter the task of this thread; null if it is not of a streaming query. */
-  static TaskMeter begin(double sampledShare) {
+  static TaskMeter begin() {
     TaskContext task = TaskContext.get();
     String query = task == null ? null : task.getLocalProperty("sql.streaming.queryId");
     if (query == null) {
       return null;
     }
-    TaskMeter made = new TaskMeter(query, task, sampledShare);
+    TaskMeter made = new TaskMeter(query, task);
     CURRENT.set(made);
-    // Spark tells of a task only that it was killed, if that happens while it is failing.
-    TaskFailureListener listener = (context, thrown) -> made.error = told(thrown);
+    // Spark reports a task as killed, and nothing else, if it is killed while it is failing.
+    TaskFailureListener listener = (context, thrown) -> made.error = withCauses(thrown);
     task.addTaskFailureListener(listener);
     return made;
   }
 
-  /** What was thrown, and by what it was caused, a line each. */
-  static String told(Throwable thrown) {
+  /** What was thrown, and its causes, one per line. */
+  static String withCauses(Throwable thrown) {
     StringBuilder text = new StringBuilder(thrown.toString());
     Throwable cause = thrown.getCause();
     for (int depth = 0; cause != null && depth < MOST_CAUSES; depth++, cause = cause.getCause()) {
@@ -113,43 +122,63 @@ public final class TaskMeter {
   public void arrived(long dueMicros) {
     arrived();
     if (weight > 0) {
+      lastDueMicros.lazySet(dueMicros);
       add(ageMicros, weight * (epochMicros(arrivedAt) - dueMicros));
     }
   }
 
-  /** Records of these ages, together, came to the operator, which took so long for all of them. */
+  /**
+   * Records of these ages, together, came to the operator, which took so long for all of them. How
+   * long it took for each is not known, so none of them counts as timed.
+   */
   public void worked(long records, long nanos, long ageMicrosOfAll) {
     add(arrivals, records);
     add(busyNanos, nanos);
     add(ageMicros, ageMicrosOfAll);
   }
 
+  /** The source has taken in all records that were due before this; MAX_VALUE: all there are. */
+  public void nextIsDue(long micros) {
+    nextDueMicros.lazySet(micros);
+  }
+
   /**
-   * The operator is done with its record and sends it to {@code targets}, partitions of the next
-   * level: numbers, or structs of so many {@code fields}, the last of which is the number.
+   * The operator is done with its record and sends it to {@code targets}: numbers of threads, or
+   * routes of so many {@code fields}; see {@link Sample}.
    */
-  public void emitted(ArrayData targets, int fields) {
+  public void emitted(ArrayData targets, int fields, int[] first) {
     if (weight > 0) {
-      add(busyNanos, weight * (System.nanoTime() - arrivedAt));
+      long nanos = System.nanoTime() - arrivedAt;
+      add(timed, weight);
+      add(busyNanos, weight * nanos);
+      double seconds = 1e-9 * nanos;
+      double squares = Double.longBitsToDouble(busySquared.get()) + weight * seconds * seconds;
+      busySquared.lazySet(Double.doubleToRawLongBits(squares));
       weight = 0;
     }
-    sent(targets, fields);
+    sent(targets, fields, first);
   }
 
   /** As {@link #emitted}, for one more tuple of a record the operator is done with. */
-  public void sent(ArrayData targets, int fields) {
+  public void sent(ArrayData targets, int fields, int[] first) {
     int count = targets == null ? 0 : targets.numElements();
     add(emitted, count);
     // By chance, not every n-th: records are routed in turns, and turns of equal length would hide.
-    if (count > 0 && (random() & Integer.MAX_VALUE) < sampledBelow) {
-      sample.add(targets, fields);
+    int left = sentMask;
+    if (count == 0 || (random() & left) != 0) {
+      return;
+    }
+    if (first == null) {
+      receivers.add(targets, left + 1);
+    } else {
+      receivers.add(targets, fields, first, left + 1);
     }
   }
 
   /** A tuple due at {@code micros} has come to the end of the query. */
   public void arrivedAtEnd(long micros) {
     if ((random() & mask) == 0) {
-      latencies.count(Latency.bucket(epochMicros(System.nanoTime()) - micros), mask + 1);
+      latencies.count(Sketch.bucket(1e-6 * (epochMicros(System.nanoTime()) - micros)), mask + 1);
     }
   }
 
@@ -181,10 +210,10 @@ public final class TaskMeter {
     return now.getEpochSecond() * 1_000_000 + now.getNano() / 1000 - System.nanoTime() / 1000;
   }
 
-  /** So many records are timed that reading the clock stays below a few percent of the work. */
-  static int maskFor(long arrivalsPerSecond) {
+  /** So many are looked at that reading the clock stays below a few percent of the work. */
+  static int maskFor(long perSecond) {
     int wanted = 0;
-    while (arrivalsPerSecond / (wanted + 1) > TIMED_PER_SECOND) {
+    while (perSecond / (wanted + 1) > ALL_PER_SECOND) {
       wanted = 2 * wanted + 1;
     }
     return wanted;
@@ -201,17 +230,22 @@ public final class TaskMeter {
             partition,
             arrivals.get(),
             emitted.get(),
+            timed.get(),
             busyNanos.get(),
+            Double.longBitsToDouble(busySquared.get()),
             Math.max(0, cpu - cpuAtStart),
             ageMicros.get(),
+            lastDueMicros.get(),
+            nextDueMicros.get(),
             failures.get(),
-            sample.counts(),
-            latencies.counts(),
+            Histogram.of(0, receivers.counts()),
+            Histogram.of(0, latencies.counts()),
             isLast ? error : null,
             isLast);
     Report since = now.minus(reported);
     reported = now;
     mask = maskFor(since.arrivals());
+    sentMask = maskFor(since.emitted());
     clockOffsetMicros = clockOffset();
     return since;
   }

@@ -55,6 +55,7 @@ final class Journal {
         }
       };
   private final Map<String, Query> queries = new HashMap<>();
+  private int lastStage = -1;
 
   /**
    * A stage of {@code tasks} tasks is about to run. {@code planned} is the slot of each of its
@@ -71,6 +72,12 @@ final class Journal {
     query.levelsToCome--;
     query.tasksToCome += tasks;
     stages.put(stageId, new Entry(stage, planned));
+    lastStage = Math.max(lastStage, stageId);
+  }
+
+  /** The highest id of all stages until now, -1 if there were none; later ones have higher ids. */
+  synchronized int lastStage() {
+    return lastStage;
   }
 
   private Query query(QueryStage stage) {

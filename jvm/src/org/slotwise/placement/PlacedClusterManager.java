@@ -6,20 +6,21 @@ import org.apache.spark.scheduler.ExternalClusterManager;
 import org.apache.spark.scheduler.SchedulerBackend;
 import org.apache.spark.scheduler.TaskScheduler;
 import org.apache.spark.scheduler.TaskSchedulerImpl;
-import org.apache.spark.scheduler.cluster.StandaloneSchedulerBackend;
 
 /**
  * Takes masters whose URL starts with {@code spark-placed:} and gives them a {@link
  * PlacedScheduler} on the backend that Spark would use for the rest of the URL.
  *
  * <ul>
- *   <li>{@code spark-placed://host:port}: a standalone master.
+ *   <li>{@code spark-placed:standalone}: the standalone master that {@link PlacedScheduler#connect}
+ *       names once the driver runs.
  *   <li>{@code spark-placed:k8s://https://host:port}, {@code spark-placed:yarn}: the backend of
  *       Spark's own manager for that URL. Not tried on such clusters.
  * </ul>
  */
 public final class PlacedClusterManager implements ExternalClusterManager {
   static final String PREFIX = "spark-placed:";
+  static final String STANDALONE = "standalone";
 
   @Override
   public boolean canCreate(String master) {
@@ -35,9 +36,8 @@ public final class PlacedClusterManager implements ExternalClusterManager {
   public SchedulerBackend createSchedulerBackend(
       SparkContext context, String master, TaskScheduler scheduler) {
     String rest = master.substring(PREFIX.length());
-    if (rest.startsWith("//")) {
-      return new StandaloneSchedulerBackend(
-          (TaskSchedulerImpl) scheduler, context, new String[] {"spark:" + rest});
+    if (rest.equals(STANDALONE)) {
+      return new PlacedBackend((TaskSchedulerImpl) scheduler, context);
     }
     return managerOf(rest).createSchedulerBackend(context, rest, scheduler);
   }
@@ -54,6 +54,6 @@ public final class PlacedClusterManager implements ExternalClusterManager {
         return manager;
       }
     }
-    throw new IllegalArgumentException("no cluster manager takes the master '" + master + "'");
+    throw new IllegalArgumentException("unknown master '" + master + "': no cluster manager of Spark takes it");
   }
 }

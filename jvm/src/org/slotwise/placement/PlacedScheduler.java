@@ -28,7 +28,7 @@ import scala.jdk.javaapi.CollectionConverters;
  *
  * <p>Each stage of a batch passes through {@link #submitTasks} before Spark looks at its tasks; a
  * task of a placed query gets its slot's executor as its only preferred location, and Spark's
- * locality scheduling, told to wait ({@code spark.locality.wait.process}), does the rest. So a new
+ * locality scheduling, set to wait ({@code spark.locality.wait.process}), does the rest. So a new
  * placement holds from the next batch on. Tasks of other queries and jobs are left as they are.
  *
  * <p>Python calls the public methods; answers are JSON.
@@ -46,7 +46,12 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
     this.context = context;
   }
 
-  /** Says which slots there are: the host of each, apart by commas. */
+  /** Asks the standalone master at {@code spark://host:port} for executors. */
+  public void connect(String master) {
+    ((PlacedBackend) backend()).connect(master);
+  }
+
+  /** Sets the slots: the host of each, separated by commas. */
   public synchronized void setSlots(String hosts) {
     slots = new Slots(Arrays.asList(hosts.split(",")));
   }
@@ -84,6 +89,11 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
   /** The streaming stage with this id, if it is one of the last; else null. */
   public QueryStage stage(int stageId) {
     return journal.stage(stageId);
+  }
+
+  /** The highest id of all streaming stages until now; later ones have higher ids. */
+  public int lastStage() {
+    return journal.lastStage();
   }
 
   /** The slot an executor stands for; -1 for none. */
@@ -148,8 +158,8 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
     }
     String reason =
         String.format(
-            "the placement has %d levels and the batch %d stages, stage %d with %d tasks: "
-                + "left to Spark",
+            "the placement does not fit: it has %d levels, the batch has %d stages, stage %d has %d"
+                + " tasks; Spark places the query",
             placement.levels(), stage.levels(), stage.level(), partitions);
     journal.missed(stage, new Journal.Miss(stage.batch(), stage.level(), -1, -1, null, reason));
     return false;
@@ -198,14 +208,14 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
     }
   }
 
-  /** A job that cannot get all its tasks running would wait for ever: it fails with the reason. */
+  /** A job that cannot run all its tasks would wait for ever: it fails with the reason. */
   private void abort(TaskSet tasks) {
     Option<TaskSetManager> manager =
         taskSetManagerForAttempt(tasks.stageId(), tasks.stageAttemptId());
     if (manager.isDefined()) {
       String message =
-          "too few living executors for the placement: slots are gone, and the others have no room"
-              + " for their threads (" + threadsPerSlot() + " threads per slot)";
+          "too few executors for the placement: slots were lost, and the others have no room for"
+              + " their threads (" + threadsPerSlot() + " threads per slot)";
       manager.get().abort(message, Option.empty());
     }
   }
@@ -248,7 +258,7 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
       field.setAccessible(true);
       field.set(task, CollectionConverters.asScala(List.of(location)).toSeq());
     } catch (ReflectiveOperationException changed) {
-      throw new IllegalStateException("this Spark has no field preferredLocs in its tasks", changed);
+      throw new IllegalStateException("tasks of this Spark version have no field preferredLocs", changed);
     }
   }
 }

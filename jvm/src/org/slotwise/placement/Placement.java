@@ -14,7 +14,7 @@ record Placement(int[][] slots) {
   /** The executor of every thread, and the threads that are not where they should be. */
   record Resolved(String[][] executors, List<FallBack> fallBacks) {}
 
-  /** Reads {@code "0,1;2,2;0"}: levels apart by semicolons, a slot per partition. */
+  /** Reads {@code "0,1;2,2;0"}: levels separated by semicolons, a slot per partition. */
   static Placement parse(String text) {
     String[] levels = text.split(";");
     int[][] slots = new int[levels.length][];

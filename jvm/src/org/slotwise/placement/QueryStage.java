@@ -7,7 +7,7 @@ import java.util.Properties;
  */
 public record QueryStage(String query, String name, long batch, int level, int levels) {
 
-  /** The stage that a task set's properties tell of; null if it is not of a streaming query. */
+  /** The stage that a task set's properties name; null if it is not of a streaming query. */
   static QueryStage of(Properties properties, int level, int levels) {
     String query = properties == null ? null : properties.getProperty("sql.streaming.queryId");
     if (query == null) {

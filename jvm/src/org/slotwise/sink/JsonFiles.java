@@ -35,7 +35,7 @@ public final class JsonFiles extends ForeachWriter<Row> {
     try {
       lines = Files.newBufferedWriter(unfinished);
     } catch (IOException failed) {
-      throw told(failed);
+      throw named(failed);
     }
     return true;
   }
@@ -46,7 +46,7 @@ public final class JsonFiles extends ForeachWriter<Row> {
       lines.write(row.json());
       lines.write('\n');
     } catch (IOException failed) {
-      throw told(failed);
+      throw named(failed);
     }
   }
 
@@ -61,13 +61,13 @@ public final class JsonFiles extends ForeachWriter<Row> {
         Files.move(unfinished, finished, StandardCopyOption.ATOMIC_MOVE);
       }
     } catch (IOException failed) {
-      throw told(failed);
+      throw named(failed);
     } finally {
       unfinished.toFile().delete(); // unless it is the finished one by now
     }
   }
 
-  private UncheckedIOException told(IOException failed) {
+  private UncheckedIOException named(IOException failed) {
     return new UncheckedIOException("cannot write to " + folder + ": " + failed.getMessage(), failed);
   }
 }

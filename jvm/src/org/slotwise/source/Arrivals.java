@@ -10,7 +10,7 @@ record Arrivals(boolean isPoisson, long seed) implements Serializable {
       case "constant" -> new Arrivals(false, seed);
       case "poisson" -> new Arrivals(true, seed);
       default -> throw new IllegalArgumentException(
-          "arrivals '" + text + "': write constant or poisson");
+          "invalid arrivals '" + text + "': expected constant or poisson");
     };
   }
 

@@ -3,7 +3,7 @@ package org.slotwise.source;
 import java.io.Serializable;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** The options of the paced source; a wrong one is refused with a sentence. */
+/** The options of the paced source; a wrong one is refused. */
 record Pace(
     int partitions, Schedule schedule, Arrivals arrivals, Payload payload, long end, long delayMs)
     implements Serializable {
@@ -24,24 +24,11 @@ record Pace(
   }
 
   private static Schedule schedule(CaseInsensitiveStringMap options) {
-    if (options.containsKey("schedule") == options.containsKey("rate")) {
-      throw new IllegalArgumentException("the paced source wants either a rate or a schedule");
+    if (!options.containsKey("points")) {
+      throw new IllegalArgumentException(
+          "the paced source needs the option 'points', such as 0:1000 for 1,000 records/s");
     }
-    return options.containsKey("schedule")
-        ? Schedule.parse(options.get("schedule"))
-        : Schedule.constant(rate(options.get("rate")));
-  }
-
-  private static double rate(String text) {
-    try {
-      double rate = Double.parseDouble(text);
-      if (rate > 0 && Double.isFinite(rate)) {
-        return rate;
-      }
-    } catch (NumberFormatException notANumber) {
-      // told below
-    }
-    throw new IllegalArgumentException("rate is '" + text + "': write a number above 0");
+    return Schedule.parse(options.get("points"), options.get("period"));
   }
 
   private static long whole(
@@ -53,10 +40,10 @@ record Pace(
         return number;
       }
     } catch (NumberFormatException notANumber) {
-      // told below
+      // refused below
     }
     throw new IllegalArgumentException(
-        name + " is '" + text + "': write a whole number from " + least);
+        "invalid " + name + " '" + text + "': expected an integer >= " + least);
   }
 
   /** When the next record of a span is due, µs since the epoch; Long.MAX_VALUE for never. */

@@ -40,7 +40,7 @@ final class PacedOffset extends Offset {
       return new PacedOffset(read.startMicros, read.positions);
     } catch (JsonProcessingException wrong) {
       throw new IllegalArgumentException(
-          "the checkpoint holds an offset that is not of the paced source: " + json, wrong);
+          "the checkpoint has an offset that is not of the paced source: " + json, wrong);
     }
   }
 

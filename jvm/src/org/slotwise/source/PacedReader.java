@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead;
+import org.slotwise.meters.TaskMeter;
 
 /** Reads one partition, each record when it is due and not before. */
 final class PacedReader implements SupportsRealTimeRead<InternalRow> {
@@ -22,9 +23,23 @@ final class PacedReader implements SupportsRealTimeRead<InternalRow> {
   private final long nanosToMicros = microsNow() - System.nanoTime() / 1000;
   private final GenericInternalRow row = new GenericInternalRow(new Object[3]);
 
+  /** Of the task that reads; null if it is not metered. */
+  private final TaskMeter meter = TaskMeter.current();
+
+  /** When the next record is. */
+  private long due;
+
   PacedReader(Part part) {
     this.part = part;
     this.cursor = new Cursor(part.pace(), part.startMicros(), part.from());
+    lookAhead();
+  }
+
+  private void lookAhead() {
+    due = cursor.dueMicros();
+    if (meter != null) {
+      meter.nextIsDue(due);
+    }
   }
 
   static long microsNow() {
@@ -85,7 +100,6 @@ final class PacedReader implements SupportsRealTimeRead<InternalRow> {
   /** Real-time mode: waits for the next record, at most until the batch ends. */
   @Override
   public RecordStatus nextWithTimeout(Long timeoutMs) {
-    long due = cursor.dueMicros();
     long end = now() + timeoutMs * 1000;
     for (long now = now(); now < due; now = now()) {
       if (now >= end || Thread.currentThread().isInterrupted()) {
@@ -93,8 +107,9 @@ final class PacedReader implements SupportsRealTimeRead<InternalRow> {
       }
       LockSupport.parkNanos((Math.min(due, end) - now) * 1000);
     }
-    take(due);
-    return RecordStatus.newStatusWithArrivalTimeMs(due / 1000);
+    long taken = due;
+    take();
+    return RecordStatus.newStatusWithArrivalTimeMs(taken / 1000);
   }
 
   /** Micro-batch mode: the records of the batch have all come due. */
@@ -103,15 +118,16 @@ final class PacedReader implements SupportsRealTimeRead<InternalRow> {
     if (cursor.read() - part.from().read() == part.count()) {
       return false;
     }
-    take(cursor.dueMicros());
+    take();
     return true;
   }
 
-  private void take(long due) {
+  private void take() {
     long id = cursor.take();
     row.update(0, id);
     row.update(1, due);
     row.update(2, part.pace().payload().of(id));
+    lookAhead();
   }
 
   private long now() {

@@ -20,10 +20,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * The streaming source {@code paced}: record n is due at a time known in advance and carries it, so
  * that a late record's wait counts; ids are 0, 1, 2, …, so that lost and doubled ones show.
  *
- * <p>Columns: id, ts (when it was due, µs since the epoch), value. Options: {@code rate} or {@code
- * schedule}, {@code arrivals} (constant, poisson), {@code seed}, {@code partitions}, {@code
- * payload}, {@code records} (stop after so many), {@code delayMs} (before the first). See {@link
- * Schedule}, {@link Payload}. The partitions may change from one start to the next.
+ * <p>Columns: id, ts (when it was due, µs since the epoch), value. Options: {@code points} and
+ * {@code period} (see {@link Schedule}), {@code arrivals} (constant, poisson), {@code seed}, {@code
+ * partitions}, {@code payload} (see {@link Payload}), {@code records} (stop after so many), {@code
+ * delayMs} (before the first). The partitions may change from one start to the next.
  */
 public final class PacedSource implements TableProvider, DataSourceRegister {
   static final StructType SCHEMA =
@@ -39,7 +39,7 @@ public final class PacedSource implements TableProvider, DataSourceRegister {
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
-    Pace.parse(options); // a wrong option is told by load(), not by the first batch
+    Pace.parse(options); // so that load() refuses a wrong option, not the first batch
     return SCHEMA;
   }
 

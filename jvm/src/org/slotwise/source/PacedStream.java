@@ -39,7 +39,7 @@ final class PacedStream
 
   @Override
   public Offset latestOffset() {
-    throw new UnsupportedOperationException("latestOffset(start, limit) is the one in use");
+    throw new UnsupportedOperationException("Spark calls latestOffset(start, limit)");
   }
 
   /** Micro-batch mode: all that is due by now. Time: the number of records that came due. */
@@ -59,7 +59,7 @@ final class PacedStream
   }
 
   /**
-   * The end tells when the first record was due: a first batch that is run again after a restart has
+   * The end has the due time of the first record: a first batch that is run again after a restart has
    * its end from the checkpoint and a new {@link #initialOffset}.
    */
   @Override

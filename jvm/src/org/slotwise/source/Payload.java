@@ -31,7 +31,7 @@ interface Payload extends Serializable {
     Matcher call = Pattern.compile("(text|words|file)\\((.+)\\)").matcher(text.trim());
     if (!call.matches()) {
       throw new IllegalArgumentException(
-          "payload '" + text + "' is not understood: write id, text(64), words(5) or file(/path)");
+          "invalid payload '" + text + "': expected id, text(64), words(5) or file(/path)");
     }
     String given = call.group(2).trim();
     return switch (call.group(1)) {
@@ -43,7 +43,7 @@ interface Payload extends Serializable {
 
   private static int count(String text) {
     if (!text.matches("[0-9]{1,6}")) {
-      throw new IllegalArgumentException("payload size '" + text + "': write a whole number");
+      throw new IllegalArgumentException("invalid payload size '" + text + "': expected an integer");
     }
     return Integer.parseInt(text);
   }
@@ -101,7 +101,7 @@ interface Payload extends Serializable {
         }
         return read;
       } catch (IOException | UncheckedIOException unreadable) {
-        throw new IllegalArgumentException("payload file " + path + " cannot be read", unreadable);
+        throw new IllegalArgumentException("cannot read payload file " + path, unreadable);
       }
     }
   }

@@ -2,134 +2,122 @@ package org.slotwise.source;
 
 import java.io.Serializable;
 import java.util.Arrays;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /**
- * How the input rate changes over time, as the inverse of the number of records due by a time.
+ * How the input rate changes over time: linear between points, held after the last one, or from the
+ * start again after each period.
  *
- * <p>Written {@code constant(1000)}, {@code steps(1000@0s, 3000@30s)} (each rate from its time on),
- * {@code ramp(1000, 5000, 60s)} (then stays), {@code sine(1000, 500, 60s)} (mean, amplitude,
- * period). Rates are records/s; times have the unit ms, s, m or h.
+ * <p>Written as points {@code 0:1000,60:1000,60:2000}, each {@code seconds:records/s}, the first at
+ * second 0; two points at the same second are a jump.
  */
-interface Schedule extends Serializable {
+final class Schedule implements Serializable {
+  private final double[] seconds;
+  private final double[] rates;
+  private final double[] reached;
+
+  /** 0: no period. */
+  private final double period;
+
+  private Schedule(double[] seconds, double[] rates, double period) {
+    this.seconds = seconds;
+    this.rates = rates;
+    this.period = period;
+    this.reached = new double[seconds.length];
+    for (int i = 1; i < seconds.length; i++) {
+      reached[i] =
+          reached[i - 1] + (seconds[i] - seconds[i - 1]) * (rates[i] + rates[i - 1]) / 2;
+    }
+  }
+
+  /** {@code period} null: the last rate holds from the last point on. */
+  static Schedule parse(String points, String period) {
+    String[] parts = points.split(",", -1);
+    double end = period == null ? 0 : number(period, "period");
+    int count = parts.length + (period == null ? 0 : 1);
+    double[] seconds = new double[count];
+    double[] rates = new double[count];
+    for (int i = 0; i < parts.length; i++) {
+      String[] pair = parts[i].split(":", -1);
+      if (pair.length != 2) {
+        throw new IllegalArgumentException(
+            "invalid point '" + parts[i] + "': expected SECONDS:RATE, such as 60:1000");
+      }
+      seconds[i] = number(pair[0], "seconds");
+      rates[i] = number(pair[1], "rate");
+      if (i == 0 ? seconds[0] != 0 : seconds[i] < seconds[i - 1]) {
+        throw new IllegalArgumentException(
+            "invalid points '" + points + "': they must start at second 0 and be in order");
+      }
+    }
+    if (period != null) {
+      if (end == 0 || end < seconds[parts.length - 1]) {
+        throw new IllegalArgumentException(
+            "invalid period '" + period + "': it must not end before the last point");
+      }
+      seconds[parts.length] = end; // the last rate holds until the period's end
+      rates[parts.length] = rates[parts.length - 1];
+    }
+    return checked(new Schedule(seconds, rates, end), points);
+  }
+
+  private static Schedule checked(Schedule made, String points) {
+    boolean emits =
+        made.period > 0
+            ? made.reached[made.reached.length - 1] > 0
+            : Arrays.stream(made.rates).anyMatch(rate -> rate > 0);
+    if (!emits) {
+      throw new IllegalArgumentException(
+          "invalid points '" + points + "': expected a rate greater than 0");
+    }
+    return made;
+  }
+
+  private static double number(String text, String what) {
+    double number = Double.NaN;
+    if (text.matches("[0-9.]+([eE][-+]?[0-9]+)?")) { // Java would also read 5f, 0x1p3 and NaN
+      try {
+        number = Double.parseDouble(text);
+      } catch (NumberFormatException notANumber) {
+        // refused below
+      }
+    }
+    if (!Double.isFinite(number)) {
+      throw new IllegalArgumentException(
+          "invalid " + what + " '" + text + "': expected a number >= 0");
+    }
+    return number;
+  }
+
   /** Seconds after the start at which {@code records} have come; infinite if never. */
-  double secondsUntil(double records);
-
-  static Schedule parse(String text) {
-    Matcher call = Pattern.compile("\\s*(\\w+)\\s*\\(([^()]*)\\)\\s*").matcher(text);
-    if (!call.matches()) {
-      throw wrong(text);
+  double secondsUntil(double records) {
+    int last = reached.length - 1;
+    double start = 0;
+    double left = records;
+    if (period > 0) {
+      double rounds = Math.floor(records / reached[last]);
+      start = rounds * period;
+      left = records - rounds * reached[last];
     }
-    String[] given = call.group(2).trim().split("\\s*,\\s*");
-    try {
-      return switch (call.group(1) + "/" + (call.group(1).equals("steps") ? "" : given.length)) {
-        case "constant/1" -> constant(rate(given[0]));
-        case "steps/" -> steps(given);
-        case "ramp/3" -> ramp(rate(given[0]), rate(given[1]), seconds(given[2]));
-        case "sine/3" -> sine(rate(given[0]), rate(given[1]), seconds(given[2]));
-        default -> throw wrong(text);
-      };
-    } catch (NumberFormatException notANumber) {
-      throw wrong(text);
+    int piece = piece(left);
+    double rest = left - reached[piece];
+    if (rest <= 0) {
+      return start + seconds[piece];
     }
+    double rate = rates[piece];
+    double slope =
+        piece == last ? 0 : (rates[piece + 1] - rate) / (seconds[piece + 1] - seconds[piece]);
+    // The stable root of rate·t + slope·t²/2 = rest.
+    double root = rate + Math.sqrt(Math.max(rate * rate + 2 * slope * rest, 0));
+    return root > 0 ? start + seconds[piece] + 2 * rest / root : Double.POSITIVE_INFINITY;
   }
 
-  private static IllegalArgumentException wrong(String text) {
-    return new IllegalArgumentException(
-        "schedule '" + text + "' is not understood: write constant(1000), "
-            + "steps(1000@0s, 3000@30s), ramp(1000, 5000, 60s) or sine(1000, 500, 60s)");
-  }
-
-  private static double rate(String text) {
-    double rate = Double.parseDouble(text);
-    if (!(rate >= 0) || Double.isInfinite(rate)) {
-      throw new IllegalArgumentException("a rate of " + text + ": write 0 or more records/s");
+  /** The last piece that begins with no more than so many records: pauses are passed over. */
+  private int piece(double records) {
+    int found = Arrays.binarySearch(reached, records);
+    int piece = found >= 0 ? found : -found - 2;
+    while (piece + 1 < reached.length && reached[piece + 1] <= records) {
+      piece++;
     }
-    return rate;
-  }
-
-  /** {@code "90s"} is 90.0. */
-  static double seconds(String text) {
-    Matcher time = Pattern.compile("([0-9.]+)\\s*(ms|s|m|h)").matcher(text);
-    if (!time.matches()) {
-      throw new IllegalArgumentException("time '" + text + "': write a number and ms, s, m or h");
-    }
-    double unit =
-        switch (time.group(2)) {
-          case "ms" -> 0.001;
-          case "m" -> 60;
-          case "h" -> 3600;
-          default -> 1;
-        };
-    return Double.parseDouble(time.group(1)) * unit;
-  }
-
-  static Schedule constant(double rate) {
-    return records -> records / rate;
-  }
-
-  private static Schedule steps(String[] given) {
-    double[] rates = new double[given.length];
-    double[] times = new double[given.length];
-    for (int i = 0; i < given.length; i++) {
-      String[] step = given[i].split("\\s*@\\s*");
-      if (step.length != 2) {
-        throw new IllegalArgumentException("step '" + given[i] + "': write rate@time");
-      }
-      rates[i] = rate(step[0]);
-      times[i] = seconds(step[1]);
-      if (i == 0 ? times[0] != 0 : times[i] <= times[i - 1]) {
-        throw new IllegalArgumentException("steps begin at 0s, and each comes after the one before");
-      }
-    }
-    return steps(rates, times);
-  }
-
-  private static Schedule steps(double[] rates, double[] times) {
-    double[] before = new double[rates.length];
-    for (int i = 1; i < rates.length; i++) {
-      before[i] = before[i - 1] + rates[i - 1] * (times[i] - times[i - 1]);
-    }
-    return records -> {
-      int found = Arrays.binarySearch(before, records);
-      int step = found >= 0 ? found : -found - 2;
-      while (step + 1 < before.length && before[step + 1] <= records) {
-        step++; // a pause: nothing comes until the step after it
-      }
-      double late = records - before[step];
-      return rates[step] == 0 ? Double.POSITIVE_INFINITY : times[step] + late / rates[step];
-    };
-  }
-
-  private static Schedule ramp(double from, double to, double seconds) {
-    double during = (from + to) / 2 * seconds;
-    double slope = (to - from) / seconds;
-    return records ->
-        records <= during
-            // The stable root of from·t + slope·t²/2 = records.
-            ? records == 0 ? 0 : 2 * records / (from + Math.sqrt(from * from + 2 * slope * records))
-            : seconds + (records - during) / to;
-  }
-
-  private static Schedule sine(double mean, double amplitude, double period) {
-    if (amplitude > mean) {
-      throw new IllegalArgumentException("a sine's amplitude may not exceed its mean");
-    }
-    double swing = amplitude * period / (2 * Math.PI);
-    return records -> {
-      double late = records / mean;
-      double early = Math.max(0, late - 2 * swing / mean);
-      while (late - early > 1e-7) { // the number of records due by a time grows with it
-        double middle = (early + late) / 2;
-        double due = mean * middle + swing * (1 - Math.cos(2 * Math.PI * middle / period));
-        if (due < records) {
-          early = middle;
-        } else {
-          late = middle;
-        }
-      }
-      return late;
-    };
+    return piece;
   }
 }

@@ -44,7 +44,7 @@ public final class Work {
   }
 
   /**
-   * Parks the thread for n µs. A system wakes threads some 50 µs late; that much is taken off the
+   * Parks the thread for n µs. A system wakes threads about 50 µs late; that much is taken off the
    * thread's next waits, so that they are right on average.
    */
   public static long waitMicros(long micros) {
@@ -78,7 +78,7 @@ public final class Work {
     return megabytes;
   }
 
-  /** The body of what a GET answers; fails if that is no success or takes longer. */
+  /** The body of the response to a GET; fails unless that is a success, and in time. */
   public static UTF8String callUrl(UTF8String url, long timeoutMillis) {
     HttpRequest request =
         HttpRequest.newBuilder(URI.create(url.toString()))
@@ -88,14 +88,14 @@ public final class Work {
       HttpResponse<byte[]> answer =
           Client.SHARED.send(request, HttpResponse.BodyHandlers.ofByteArray());
       if (answer.statusCode() / 100 != 2) {
-        throw new IllegalStateException(url + " answers " + answer.statusCode());
+        throw new IllegalStateException(url + " returned status " + answer.statusCode());
       }
       return UTF8String.fromBytes(answer.body());
     } catch (IOException failed) {
-      throw new IllegalStateException(url + " does not answer: " + failed, failed);
+      throw new IllegalStateException("cannot reach " + url + ": " + failed, failed);
     } catch (InterruptedException stopped) {
       Thread.currentThread().interrupt();
-      throw new IllegalStateException("stopped while calling " + url, stopped);
+      throw new IllegalStateException("interrupted while calling " + url, stopped);
     }
   }
 

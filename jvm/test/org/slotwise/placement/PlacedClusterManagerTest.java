@@ -6,7 +6,7 @@ final class PlacedClusterManagerTest {
 
   static void onlyOurMastersAreTaken() {
     PlacedClusterManager manager = new PlacedClusterManager();
-    assert manager.canCreate("spark-placed://127.0.0.1:7077");
+    assert manager.canCreate("spark-placed:standalone");
     assert manager.canCreate("spark-placed:k8s://https://127.0.0.1:6443");
     assert manager.canCreate("spark-placed:yarn");
     assert !manager.canCreate("spark://127.0.0.1:7077");

@@ -57,6 +57,7 @@ final class PlacementTest {
     }
     assert journal.stage(2 * 99) == null;
     assert journal.stage(2 * 100) != null;
+    assert journal.lastStage() == 2 * (99 + Journal.KEPT_STAGES / 2) + 1;
   }
 
   static void theJournalTellsOfTheLastBatchThatIsWhole() {

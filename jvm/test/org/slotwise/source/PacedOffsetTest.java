@@ -19,7 +19,7 @@ final class PacedOffsetTest {
     return Pace.parse(
         new CaseInsensitiveStringMap(
             Map.of(
-                "rate", "100", "arrivals", arrivals, "partitions", "" + partitions, "records",
+                "points", "0:100", "arrivals", arrivals, "partitions", "" + partitions, "records",
                 "" + END)));
   }
 

@@ -7,53 +7,69 @@ final class ScheduleTest {
     assert Math.abs(found - wanted) < 1e-6 : found + " is not " + wanted;
   }
 
-  static void constant() {
-    near(Schedule.parse("constant(1000)").secondsUntil(500), 0.5);
+  private static Schedule points(String text) {
+    return Schedule.parse(text, null);
   }
 
-  static void stepsChangeTheRateAndMayPause() {
-    Schedule steps = Schedule.parse("steps(100@0s, 0@2s, 50@0.1m)");
-    near(steps.secondsUntil(0), 0);
-    near(steps.secondsUntil(199), 1.99);
-    near(steps.secondsUntil(200), 6);
-    near(steps.secondsUntil(250), 7);
+  static void onePointIsAConstantRate() {
+    near(points("0:1000").secondsUntil(500), 0.5);
   }
 
-  static void aLastStepOfZeroEndsTheStream() {
-    Schedule steps = Schedule.parse("steps(100@0s, 0@1s)");
-    near(steps.secondsUntil(99), 0.99);
-    assert Double.isInfinite(steps.secondsUntil(100));
+  static void jumpsChangeTheRateAndMayPause() {
+    Schedule jumps = points("0:100,2:100,2:0,6:0,6:50");
+    near(jumps.secondsUntil(0), 0);
+    near(jumps.secondsUntil(199), 1.99);
+    near(jumps.secondsUntil(200), 6);
+    near(jumps.secondsUntil(250), 7);
   }
 
-  static void rampGrowsThenStays() {
-    Schedule ramp = Schedule.parse("ramp(0, 100, 10s)");
-    near(ramp.secondsUntil(0), 0);
-    near(ramp.secondsUntil(125), 5);
-    near(ramp.secondsUntil(500), 10);
-    near(ramp.secondsUntil(600), 11);
-    near(Schedule.parse("ramp(100, 100, 10s)").secondsUntil(50), 0.5);
-    near(Schedule.parse("ramp(100, 0, 10s)").secondsUntil(375), 5);
+  static void aLastRateOfZeroEndsTheStream() {
+    Schedule ends = points("0:100,1:100,1:0");
+    near(ends.secondsUntil(99), 0.99);
+    near(ends.secondsUntil(100), 1);
+    assert Double.isInfinite(ends.secondsUntil(101));
   }
 
-  static void sineKeepsItsMeanOverAPeriod() {
-    Schedule sine = Schedule.parse("sine(100, 100, 10s)");
-    near(sine.secondsUntil(1000), 10);
-    near(sine.secondsUntil(100 * 5 + 100 * 10 / Math.PI), 5);
+  static void betweenPointsTheRateIsLinear() {
+    Schedule up = points("0:0,10:100");
+    near(up.secondsUntil(0), 0);
+    near(up.secondsUntil(125), 5);
+    near(up.secondsUntil(500), 10);
+    near(up.secondsUntil(600), 11);
+    near(points("0:100,10:0").secondsUntil(375), 5);
   }
 
-  static void wrongOnesAreRefusedWithASentence() {
-    for (String wrong :
+  static void aPeriodStartsAgain() {
+    Schedule burst = Schedule.parse("0:10,4:10,4:60,5:60", "5");
+    near(burst.secondsUntil(40), 4);
+    near(burst.secondsUntil(70), 4.5);
+    near(burst.secondsUntil(100), 5);
+    near(burst.secondsUntil(1010), 51);
+    near(Schedule.parse("0:10", "5").secondsUntil(123), 12.3);
+    near(Schedule.parse("0:0,4:0,4:10", "5").secondsUntil(25), 5 + 5 + 4.5);
+  }
+
+  static void invalidOnesAreRefused() {
+    for (String invalid :
         new String[] {
-          "constant", "constant(a)", "steps(1@1s)", "steps(1@0s, 2@0s)", "steps(5)", "ramp(1, 2)",
-          "sine(10, 20, 1s)", "ramp(1, 2, 3)", "constant(-1)", "constant(NaN)", "", "sine()"
+          "", "5", "1000", "0:a", "0:1,", "0:1;2:2", "1:1", "0:1,3:1,2:1", "0:-1", "0:NaN",
+          "0:Infinity", "0:1e999", "0:0", "0:0,5:0", "0:5f", "0:1.2.3", "0:1:2", " 0:1"
         }) {
-      try {
-        Schedule.parse(wrong);
-      } catch (IllegalArgumentException refused) {
-        assert refused.getMessage().length() > 20;
-        continue;
-      }
-      throw new AssertionError("not refused: " + wrong);
+      refused(invalid, null);
     }
+    for (String invalid : new String[] {"", "0", "-1", "NaN", "4", "soon"}) {
+      refused("0:1,5:1", invalid);
+    }
+    refused("0:0,5:0,5:1", "5");
+  }
+
+  private static void refused(String points, String period) {
+    try {
+      Schedule.parse(points, period);
+    } catch (IllegalArgumentException refused) {
+      assert refused.getMessage().startsWith("invalid ") : refused.getMessage();
+      return;
+    }
+    throw new AssertionError("not refused: " + points + " with period " + period);
   }
 }

@@ -1,0 +1,61 @@
+"""The options of a paced source, which makes up its own data: what a spec says under `options`.
+
+arrivals: poisson                        constant (default) or poisson gaps between records
+seed: 0                                  of the Poisson gaps
+schedule: "step:at=60s,factor=2"         how the source's rate changes; see schedules.py
+delay: 6s                                before the first record
+payload: words(5)                        what a record holds
+records: 1000                            stop after so many
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from slotwise import durations, schedules
+from slotwise.model import ModelError, Operator, Schedule
+from slotwise.suggestions import instead_of
+
+Value = TypeVar("Value")
+
+OPTIONS = ("arrivals", "seed", "schedule", "delay", "payload", "records")
+
+
+@dataclass(frozen=True)
+class Pace:
+    """When a source emits."""
+
+    schedule: Schedule | None
+    delay_s: float
+    others: Mapping[str, str]
+    """The options that only a run looks at."""
+
+
+def pace_of(source: Operator) -> Pace | None:
+    """None for a source of another data format. Raises ModelError with a path in the spec."""
+    options = dict(source.logic.options)
+    if options.pop("format", "paced") != "paced":
+        return None
+    for name in options:
+        if name not in OPTIONS:
+            problem = f"has no option '{name}': {instead_of(name, OPTIONS)}"
+            raise ModelError(f"source '{source.name}' {problem}", _path(source, name))
+    schedule = None
+    if "schedule" in options:
+        schedule = _read(source, "schedule", schedules.schedule, options.pop("schedule"))
+    delay_s = _read(source, "delay", durations.seconds, options.pop("delay", "0s"))
+    return Pace(schedule, delay_s, options)
+
+
+def _read(source: Operator, option: str, reader: Callable[[str], Value], text: str) -> Value:
+    try:
+        return reader(text)
+    except ModelError as error:
+        problem = f"source '{source.name}': {error.message}"
+        raise ModelError(problem, _path(source, option)) from None
+
+
+def _path(source: Operator, option: str) -> tuple[str, ...]:
+    return "topology", "operators", source.name, "options", option

@@ -1,0 +1,119 @@
+"""A Plan as a small table in HTML, for notebooks: no scripts, no outside files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import TYPE_CHECKING
+
+from slotwise.model import counted
+from slotwise.model.goals import missed
+from slotwise.report.figures import percent
+
+if TYPE_CHECKING:
+    from slotwise.model.plan import Plan
+
+MOST_NODES = 50
+"""More rows than this help nobody in a notebook."""
+
+_STYLE = (
+    "<style>"
+    ".slotwise{font:13px/1.5 system-ui,sans-serif;max-width:60em}"
+    ".slotwise table{border-collapse:collapse;margin:.6em 0}"
+    ".slotwise th{font-weight:600;border-bottom:1px solid currentColor}"
+    ".slotwise th,.slotwise td{padding:.15em .8em;text-align:right;vertical-align:top}"
+    ".slotwise th:first-child,.slotwise td:first-child,"
+    ".slotwise th:last-child,.slotwise td:last-child{text-align:left}"
+    ".slotwise p{margin:.2em 0}"
+    ".slotwise .missed{color:#b3261e}"
+    ".slotwise details{opacity:.75}"
+    "</style>"
+)
+
+
+def plan_html(plan: Plan) -> str:
+    """Summary, operators, nodes and reasons; every name is escaped."""
+    return "".join(
+        (
+            f'<div class="slotwise">{_STYLE}',
+            f"<p><b>{escape(plan.pipeline.topology.name)}</b> at {plan.rate:,g} tuples/s by "
+            f"{escape(plan.allocation.algorithm)} and {escape(plan.placement.algorithm)}: "
+            f"{counted(plan.slots, 'slot')} ({plan.extra_slots} extra) on "
+            f"{counted(plan.machines, 'machine')} "
+            f"for {plan.cost_per_hour:,.2f} per hour</p>",
+            _prediction(plan),
+            *(f'<p class="missed">✗ {escape(goal.reason)}</p>' for goal in missed(plan.judged())),
+            _operators(plan),
+            _nodes(plan),
+            _reasons(plan),
+            "</div>",
+        )
+    )
+
+
+def _prediction(plan: Plan) -> str:
+    predicted = plan.predicted
+    if predicted is None:
+        return ""
+    return (
+        f"<p>predicted capacity: {predicted.capacity:,.1f}/s as grouped, "
+        f"{predicted.proportional_capacity:,.1f}/s with routing weights; "
+        f"latency {escape(predicted.latency_text)}; "
+        f"bottleneck {escape(predicted.bottleneck)}</p>"
+    )
+
+
+def _operators(plan: Plan) -> str:
+    loads = plan.predicted.operators if plan.predicted else ()
+    busy = {load.operator: load.utilisation for load in loads}
+    rows = (
+        (
+            entry.operator,
+            f"{entry.threads:,}",
+            f"{entry.arrival_rate:,.1f}",
+            percent(busy.get(entry.operator)),
+            entry.reason,
+        )
+        for entry in plan.allocation
+    )
+    return _table(("Operator", "Threads", "Arriving/s", "Busy", "Why so many"), rows)
+
+
+def _nodes(plan: Plan) -> str:
+    loads = {load.name: load for load in plan.predicted.nodes} if plan.predicted else {}
+    contents = plan.threads_in_slots()
+    rows = []
+    for position, node in enumerate(plan.cluster.nodes[:MOST_NODES]):
+        first = int(plan.cluster.first_slot[position])
+        load = loads.get(node.name)
+        slots = (
+            ", ".join(f"{name}×{threads}" for name, threads in slot) or "empty"
+            for slot in contents[first : first + node.slots]
+        )
+        rows.append(
+            (
+                node.name,
+                node.type or "",
+                percent(load.cpu) if load else "–",
+                percent(load.mem) if load else "–",
+                " | ".join(slots),
+            )
+        )
+    left = len(plan.cluster.nodes) - len(rows)
+    more = f"<p>… and {left:,} more nodes</p>" if left else ""
+    return _table(("Node", "Type", "CPU", "Memory", "Threads, slot by slot"), rows) + more
+
+
+def _reasons(plan: Plan) -> str:
+    if not plan.reasons:
+        return ""
+    lines = "".join(f"<p>{escape(reason)}</p>" for reason in plan.reasons)
+    return f"<details><summary>Reasons</summary>{lines}</details>"
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    def row(cells: Iterable[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(row(cells, "td") for cells in rows)
+    return f"<table><thead>{row(head, 'th')}</thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,280 @@
+"""The default: of all plans that the algorithms make, the cheapest that holds its goals.
+
+Sizes are sought best first. A *sizing* is what one allocator gives at one margin over the rate; no
+placement of it costs less than the machines for its slots, so sizings are opened by that cost, and
+plans wait beside them with what they do cost. Whatever is next when a plan's turn comes cannot be
+cheaper. Its goals must be met by the prediction, and then by a simulation: the first plan that
+passes both is the answer. Plans of one cost come in order of latency, then of slots.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from slotwise import registry
+from slotwise.advice import advice
+from slotwise.confirmation import confirmed
+from slotwise.fitting import first_true, grown
+from slotwise.model import (
+    USUAL_HEADROOM,
+    Allocation,
+    Choice,
+    Plan,
+    Refusal,
+    Refused,
+    Verdict,
+    counted,
+    missed,
+)
+from slotwise.model.limits import LARGEST, check_range
+from slotwise.planner import Request
+
+MARGINS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
+"""Times the rate that just leaves the headroom: more threads make up for unequal slots, keys of
+unequal frequency, and waiting."""
+LESS = (0.8, 0.6, 0.4, 0.2, 0.1, 0.05)
+"""Where a cluster holds none of these: parts of the rate, to find the nearest plan."""
+PROVISIONER = Choice("cheapest")
+FEW_MARGINS = (1.0, 1.5, 3.0)
+"""To find out how many machines would be enough."""
+EXACT = Choice("exact", {"effort": 0.05})
+"""Tried where all other placers need more machines than the slots of the allocation fill."""
+ONLINE = Choice("traffic")
+"""Paper 2's online placer is tried where traffic was measured; before that, its offline one."""
+MOST_THREADS_PLACED = 300_000
+"""Over all placers and sizings: bounds the time of a search, whatever the size of the pipeline."""
+MOST_SIMULATED = 12
+ESTIMATED = 1.25
+"""Estimated latencies may be off by so much: such a plan is worth a simulation."""
+SURE = 0.92
+"""A latency is confirmed within this part of its goal, so that it holds by other chances, too."""
+RUNNERS_UP = 5
+
+
+def search(request: Request) -> Plan:
+    """The cheapest plan that meets the goals; where none does, the nearest, with what would help.
+
+    What the request's scheduler names is kept; every built-in algorithm is tried for what is
+    `auto`. Raises the first refusal if nothing can be placed at all. Deterministic: the effort
+    is bounded by counts, not by time.
+    """
+    check_range(request.rate, "the rate")
+    goals = request.pipeline.goals
+    if goals.headroom is None:
+        goals = replace(goals, headroom=USUAL_HEADROOM)
+    state = _Search(replace(request, pipeline=replace(request.pipeline, goals=goals)))
+    found = state.cheapest()
+    if found is not None:
+        return state.explained(found, f"the cheapest of {state.made} plans that meets all goals")
+    nearest = state.nearest()
+    report = f"no plan of {state.made} meets all goals: this one comes nearest"
+    return state.explained(
+        nearest, report, advice(nearest, lambda: _enough_machines(state.request))
+    )
+
+
+def _enough_machines(request: Request) -> int | None:
+    """How many machines, the new ones like the last, hold the goals: up to four times as many."""
+    cluster = request.pipeline.cluster
+    assert cluster is not None
+
+    def holds(count: int) -> bool:
+        pipeline = replace(request.pipeline, cluster=grown(cluster, count))
+        trial = _Search(replace(request, pipeline=pipeline), FEW_MARGINS, most_simulated=2)
+        return trial.cheapest() is not None
+
+    size = len(cluster.nodes)
+    return first_true(size + 1, 4 * size, holds)
+
+
+@dataclass(frozen=True)
+class _Sizing:
+    allocator: Choice
+    allocation: Allocation
+    cost_per_hour: float
+    """What the machines for its slots cost at least."""
+
+
+@dataclass
+class _Search:
+    request: Request
+    margins: tuple[float, ...] = MARGINS
+    most_simulated: int = MOST_SIMULATED
+    made: int = 0
+    plans: list[Plan] = field(default_factory=list)
+    """Those that wait for a simulation, had one, or are ruled out by their prediction."""
+    refusals: list[Refusal] = field(default_factory=list)
+    _simulated: int = 0
+    _threads_placed: int = 0
+
+    def cheapest(self) -> Plan | None:
+        """Best first, as the module says."""
+        order = itertools.count()
+        waiting: list[tuple[tuple[float, ...], _Sizing | Plan]] = []
+
+        def push(key: tuple[float, ...], item: _Sizing | Plan) -> None:
+            heapq.heappush(waiting, ((*key, next(order)), item))
+
+        for sizing in self._sizings(self.margins):
+            push((sizing.cost_per_hour, 0, sizing.allocation.slots, 0), sizing)
+        while waiting and self._simulated < self.most_simulated:
+            _, item = heapq.heappop(waiting)
+            if isinstance(item, Plan):
+                if self._holds(item):
+                    return self.plans[-1]
+                continue
+            for plan in self._placed(item):
+                if _promising(plan):
+                    push((plan.cost_per_hour, 1, _latency_ms(plan), plan.slots), plan)
+        return None
+
+    def nearest(self) -> Plan:
+        """The plan that misses fewest goals, then by the least; simulated."""
+        if not self.plans:
+            for sizing in self._sizings(LESS):
+                self.plans += self._placed(sizing)
+                if self.plans:
+                    break
+        if not self.plans:
+            raise Refused(self.refusals[0])
+        best = min(self.plans, key=_distance)
+        return best if best.simulated is not None else confirmed(best)
+
+    def explained(self, plan: Plan, report: str, helps: tuple[str, ...] = ()) -> Plan:
+        """With the choice and the runners-up among its reasons."""
+        margin = plan.allocation.rate / plan.rate
+        chosen = (
+            f"{report}: {plan.allocation.algorithm} + {plan.placement.algorithm}, "
+            f"sized for {margin:.2f} times the rate"
+        )
+        others = sorted((each for each in self.plans if _pair(each) != _pair(plan)), key=_distance)
+        seen: dict[tuple[str, str], Plan] = {}
+        for other in others:
+            seen.setdefault(_pair(other), other)
+        runners_up = [_described(other) for other in list(seen.values())[:RUNNERS_UP]]
+        return replace(plan, reasons=(chosen, *helps, *runners_up, *plan.reasons))
+
+    def _sizings(self, margins: tuple[float, ...]) -> Iterator[_Sizing]:
+        """Every allocator at every margin, once each; refusals are kept."""
+        request, known = self.request, set()
+        headroom = request.pipeline.goals.headroom
+        assert headroom is not None
+        for margin, allocator in itertools.product(margins, self._choices("allocator")):
+            rate = min(request.rate * margin / (1 - headroom), LARGEST)
+            answer = request.allocate(allocator, rate)
+            if isinstance(answer, Refusal):
+                self.refusals.append(answer)
+                continue
+            key = tuple(entry.bundles for entry in answer)
+            if key not in known:
+                known.add(key)
+                yield _Sizing(allocator, answer, self._least_cost(answer))
+
+    def _least_cost(self, allocation: Allocation) -> float:
+        pipeline = self.request.pipeline
+        if pipeline.cluster is not None:
+            return pipeline.cluster.price_per_hour
+        slots = max(allocation.slots, pipeline.topology.workers or 0)
+        bought = registry.provisioner(self._provisioner).provision(
+            allocation, pipeline.catalog, pipeline.slot_memory_gb, slots
+        )
+        return math.inf if isinstance(bought, Refusal) else bought.price_per_hour
+
+    @property
+    def _provisioner(self) -> Choice:
+        named = self.request.scheduler.provisioner
+        return PROVISIONER if named.name == registry.AUTO else named
+
+    def _is_open(self, family: str) -> bool:
+        return bool(getattr(self.request.scheduler, family).name == registry.AUTO)
+
+    def _choices(self, family: str) -> list[Choice]:
+        if not self._is_open(family):
+            return [getattr(self.request.scheduler, family)]
+        built_in = registry.FAMILIES[family].built_in
+        return [EXACT if name == EXACT.name else Choice(name) for name in built_in]
+
+    def _placed(self, sizing: _Sizing) -> Iterator[Plan]:
+        """The sizing by every placer, as long as there is effort left."""
+        cheapest = math.inf
+        for placer in self._choices("placer"):
+            if self.plans and self._threads_placed > MOST_THREADS_PLACED:
+                return
+            if placer is EXACT and cheapest <= sizing.cost_per_hour:
+                continue
+            if placer == ONLINE and self.request.measured is None and self._is_open("placer"):
+                continue
+            self._threads_placed += sizing.allocation.total_threads
+            try:
+                plan = self.request.place(
+                    sizing.allocation, self._provisioner, placer, thorough=False
+                )
+            except Refused as error:
+                self.refusals.append(error.refusal)
+                continue
+            self.made += 1
+            self.plans.append(plan)
+            cheapest = min(cheapest, plan.cost_per_hour)
+            yield plan
+
+    def _holds(self, plan: Plan) -> bool:
+        """Whether a simulation confirms the goals; it then has its place at the end of `plans`."""
+        self._simulated += 1
+        self.plans = [*(each for each in self.plans if each is not plan), confirmed(plan)]
+        return all(map(_is_sure, self.plans[-1].judged()))
+
+
+def _promising(plan: Plan) -> bool:
+    """By the prediction: latencies are estimates, all other goals must be met."""
+    return all(
+        verdict.outcome != "missed" or (_is_latency(verdict) and verdict.excess < ESTIMATED - 1)
+        for verdict in plan.judged()
+    )
+
+
+def _is_sure(verdict: Verdict) -> bool:
+    if _is_latency(verdict) and verdict.seen is not None:
+        return verdict.outcome == "met" and verdict.seen <= SURE * verdict.wanted
+    return verdict.outcome == "met"
+
+
+def _is_latency(verdict: Verdict) -> bool:
+    return verdict.goal.endswith("_ms")
+
+
+def _latency_ms(plan: Plan) -> float:
+    assert plan.predicted is not None
+    latency_ms = plan.predicted.latency_ms
+    return math.inf if latency_ms is None else latency_ms
+
+
+def _distance(plan: Plan) -> tuple[float, ...]:
+    """How far a plan is from its goals, then the order of preference: cost, latency, slots."""
+    verdicts = plan.judged()
+    worst = max((verdict.excess for verdict in verdicts), default=0.0)
+    return (
+        len(missed(verdicts)),
+        max(worst, 0.0),
+        plan.cost_per_hour,
+        _latency_ms(plan),
+        plan.slots,
+    )
+
+
+def _pair(plan: Plan) -> tuple[str, str]:
+    return plan.allocation.algorithm, plan.placement.algorithm
+
+
+def _described(plan: Plan) -> str:
+    predicted = plan.predicted
+    assert predicted is not None
+    problems = "".join(f"; {verdict.reason}" for verdict in missed(plan.judged()))
+    return (
+        f"runner-up {plan.allocation.algorithm} + {plan.placement.algorithm}: "
+        f"{counted(plan.slots, 'slot')}, {plan.cost_per_hour:.2f} per hour, "
+        f"{predicted.capacity:,.1f}/s, latency {predicted.latency_text}{problems}"
+    )

@@ -1,0 +1,1 @@
+"""The compiled inside of the simulator: plain functions on tables."""

@@ -1,0 +1,209 @@
+"""The processes of an embedded cluster: a standalone master and its workers."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from slotwise.clock import SYSTEM, Clock, await_condition
+from slotwise.model import SlotwiseError, counted
+from slotwise.spark.cluster import class_archive, java
+
+START_SECONDS = 60
+STOP_SECONDS = 10
+SETTINGS = "daemons.conf"
+"""Empty, in place of the settings of another Spark."""
+LOGGING = "-Dlog4j2.configurationFile=slotwise-log4j2.properties"
+DRIVER_LOGGING = "-Dlog4j2.configurationFile=slotwise-driver-log4j2.properties"
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""For processes that do little and end soon: a third less CPU time until they are ready."""
+HOT_CODE_ONLY = (
+    "-XX:+UseSerialGC",
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+"""For executors that share few cores: Java optimises what runs ten times as often as by default.
+Else its compiler takes the cores from the query, for the first half minute."""
+OPTIONS = (
+    "-Xmx128m",
+    LOGGING,
+    *QUICK_START,
+    "-Dspark.port.maxRetries=0",
+    # Not used, and its port is fixed: a second cluster would not start.
+    "-Dspark.master.rest.enabled=false",
+)
+
+
+@dataclass(frozen=True)
+class Worker:
+    """One node's worker: where it listens and what it may give to executors."""
+
+    name: str
+    host: str
+    cores: int
+    memory_mb: int
+
+
+@contextmanager
+def running(
+    folder: Path, host: str, port: int, workers: Sequence[Worker]
+) -> Iterator[tuple[int, ...]]:
+    """Start the master and the workers, wait until all workers have registered; end them after.
+
+    Yields their process ids, the master's first. Each reads a pipe from this program and ends when
+    that closes (jvm/…/Daemon.java), so none is left however this program ends. They are in sessions
+    of their own: a Ctrl-C reaches this program only, which ends them in order.
+    """
+    launched = java.launched("org.slotwise.Daemon")
+    command = [*launched[:-1], *OPTIONS, *class_archive.options(), launched[-1]]
+    (folder / SETTINGS).touch()
+    page = free_port(host)
+    with ExitStack() as stack:
+        master = stack.enter_context(
+            _process(
+                [*command, *_master_arguments(host, port, page)],
+                folder / "master.log",
+                host,
+            )
+        )
+        started = [master]
+        for worker in workers:
+            arguments = _worker_arguments(worker, folder, f"spark://{host}:{port}")
+            log = folder / f"worker-{worker.host}.log"
+            started.append(stack.enter_context(_process([*command, *arguments], log, worker.host)))
+        await_workers(f"http://{host}:{page}/json/", len(workers), started, folder)
+        yield tuple(process.pid for process in started)
+
+
+def free_port(host: str) -> int:
+    with socket.socket() as bound:
+        bound.bind((host, 0))
+        return int(bound.getsockname()[1])
+
+
+def check_free(host: str, port: int) -> None:
+    with socket.socket() as bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((host, port))
+        except (OSError, OverflowError) as taken:
+            raise SlotwiseError(f"port {port} on {host} is in use: choose another one") from taken
+
+
+def _environment(folder: Path, host: str) -> dict[str, str]:
+    return java.environment() | {"SPARK_LOCAL_DIRS": str(folder), "SPARK_LOCAL_IP": host}
+
+
+def _master_arguments(host: str, port: int, page: int) -> list[str]:
+    return [
+        "org.apache.spark.deploy.master.Master",
+        *("--host", host, "--port", str(port), "--webui-port", str(page)),
+        *("--properties-file", SETTINGS),
+    ]
+
+
+def _worker_arguments(worker: Worker, folder: Path, master: str) -> list[str]:
+    work = folder / f"work-{worker.host}"
+    return [
+        "org.apache.spark.deploy.worker.Worker",
+        *("--host", worker.host, "--port", "0", "--webui-port", "0"),
+        *("--cores", str(worker.cores), "--memory", f"{worker.memory_mb}M"),
+        *("--properties-file", SETTINGS, "--work-dir", str(work), master),
+    ]
+
+
+@contextmanager
+def _process(command: Sequence[str], log: Path, host: str) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as written:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=written,
+            stderr=written,
+            env=_environment(log.parent, host),
+            cwd=log.parent,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Together with what it started."""
+    import psutil
+
+    try:
+        started = psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        started = []
+    end_by_input(process, STOP_SECONDS)
+    _, left = psutil.wait_procs(started, timeout=STOP_SECONDS)
+    for child in left:
+        child.kill()
+
+
+def end_by_input(process: subprocess.Popen[bytes], within_s: float | None) -> None:
+    """Close its standard input, which ends it in order; kill it if that takes longer."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(within_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def await_workers(
+    page: str,
+    workers: int,
+    started: Sequence[subprocess.Popen[bytes]],
+    folder: Path,
+    clock: Clock = SYSTEM,
+) -> None:
+    """Until the master's page lists all workers. Raises SlotwiseError if a process ends before."""
+
+    def all_registered() -> bool:
+        if any(process.poll() is not None for process in started):
+            raise SlotwiseError(
+                f"a process of the cluster ended during its start-up: {_complaint(folder)}"
+            )
+        return _living_workers(page) == workers
+
+    if not await_condition(all_registered, START_SECONDS, clock):
+        raise SlotwiseError(
+            f"only {_living_workers(page)} of {counted(workers, 'worker')} registered with the "
+            f"master in "
+            f"{START_SECONDS} s: {_complaint(folder)}"
+        )
+
+
+def _living_workers(page: str) -> int:
+    """As the master's page says; 0 while it does not answer."""
+    try:
+        with urllib.request.urlopen(page, timeout=5) as answer:
+            return int(json.load(answer)["aliveworkers"])
+    except (urllib.error.URLError, OSError, ValueError):
+        return 0
+
+
+def _complaint(folder: Path) -> str:
+    """The first exception in the logs, or else the first line that is not a warning."""
+    for log in sorted(folder.glob("*.log")):
+        lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
+        printed = [line for line in lines if line and not line.startswith("WARNING")]
+        if printed:
+            thrown = (line for line in printed if re.match(r"[\w.]+(Exception|Error): ", line))
+            return f"{log.stem}: {next(thrown, printed[0])[:300]}"
+    return "their logs are empty"

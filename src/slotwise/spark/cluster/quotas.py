@@ -1,0 +1,84 @@
+"""A CPU quota per slot, by Linux control groups, where they are writable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from slotwise.model import SlotwiseError
+from slotwise.spark.cluster.folders import left_behind, new_folder
+
+ROOT = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True)
+class Quota:
+    """A group under which each executor makes one for itself and enters it (jvm/…/CpuQuota.java).
+
+    So an executor that replaces a lost one is limited, too, and the start of its Java is not.
+    """
+
+    group: Path
+    version: int
+    cores: Mapping[str, float]
+    """Per host, the cores that each of its executors may use."""
+
+    @property
+    def conf(self) -> dict[str, str]:
+        """For the Spark session."""
+        return {
+            "spark.slotwise.cgroup": str(self.group),
+            "spark.slotwise.cgroup.version": str(self.version),
+            "spark.slotwise.cgroup.cores": ",".join(f"{h}={c}" for h, c in self.cores.items()),
+        }
+
+    def remove(self) -> None:
+        """Remove the groups; their processes must have ended."""
+        _remove(self.group)
+
+
+def quota(cores_per_slot: float, speeds: Mapping[str, float]) -> Quota:
+    """Make the group, or raise SlotwiseError where that is not permitted.
+
+    `speeds`: per host, by what factor its quota is larger. Groups of killed programs are removed.
+    """
+    version, parent = _hierarchy()
+    for left in left_behind(parent):
+        _remove(left)
+    try:
+        group = new_folder(parent)
+        if version == 2:
+            (group / "cgroup.subtree_control").write_text("+cpu")
+        elif not (group / "cpu.cfs_quota_us").exists():
+            group.rmdir()
+            raise OSError(0, "no CPU quota there")
+    except OSError as refused:
+        raise SlotwiseError(
+            f"cannot set a CPU quota per slot: {parent} is not writable ({refused.strerror}): "
+            "omit --cores-per-slot, or run with permission to write there"
+        ) from refused
+    return Quota(group, version, {host: cores_per_slot * speed for host, speed in speeds.items()})
+
+
+def _remove(group: Path) -> None:
+    # The kernel refuses while a process in it is still ending; then the next quota removes it.
+    with suppress(OSError):
+        for inner in group.glob("*/"):
+            inner.rmdir()
+        group.rmdir()
+
+
+def _hierarchy() -> tuple[int, Path]:
+    """The version of control groups in use, and this process's own group for CPU time."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "cpu" in controllers.split(","):
+            mount = ROOT / controllers if (ROOT / controllers).exists() else ROOT / "cpu"
+            return 1, mount / path.lstrip("/")
+        if controllers == "" and (ROOT / "cgroup.controllers").exists():
+            return 2, ROOT / path.lstrip("/")
+    raise SlotwiseError(
+        "cannot set a CPU quota per slot: this system has no control groups for CPU time"
+    )

@@ -1,0 +1,169 @@
+"""Spark sessions on a cluster, and the settings that they share."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from slotwise.model import SlotwiseError
+from slotwise.spark.cluster import class_archive, java, processes
+from slotwise.spark.cluster.executors import await_executors, matched_hosts, scheduler
+from slotwise.spark.cluster.standalone import MASTER_HOST, SparkCluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MASTER = "spark-placed:standalone"
+"""Chooses our scheduler (jvm/…/PlacedClusterManager.java); `connect` names the master itself."""
+
+
+def session(
+    cluster: SparkCluster,
+    conf: Mapping[str, str] | None = None,
+    *,
+    name: str = "slotwise",
+    meters: bool = True,
+    timeout_s: float = 60,
+) -> SparkSession:
+    """A `driver`, `connected` to `cluster`. If that fails, no session is left."""
+    spark = driver(cluster, conf, name=name, meters=meters)
+    try:
+        connect(spark, cluster, timeout_s)
+    except BaseException:
+        spark.stop()
+        raise
+    return spark
+
+
+def driver(
+    cluster: SparkCluster,
+    conf: Mapping[str, str] | None = None,
+    *,
+    name: str = "slotwise",
+    meters: bool = True,
+) -> SparkSession:
+    """A session for `cluster`, functions registered, without executors: it can analyse queries, and
+    run them once it is connected. `conf` adds to the settings or replaces them.
+    """
+    from pyspark.sql import SparkSession
+
+    _check_gateway()
+    settings: dict[str, Any] = {**_settings(cluster, name, meters), **(conf or {})}
+    if cluster.is_embedded:
+        os.environ.setdefault("SPARK_LOCAL_IP", MASTER_HOST)
+        # Python workers on this machine have the packages that this program has.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    made: SparkSession = SparkSession.builder.config(map=settings).getOrCreate()
+    return made
+
+
+def connect(spark: SparkSession, cluster: SparkCluster, timeout_s: float = 60) -> None:
+    """Ask the master of `cluster` for executors, until every slot is bound to a living one.
+
+    Raises SlotwiseError with the numbers when it gives fewer than there are slots.
+    """
+    scheduler(spark).connect(cluster.master)
+    executors = await_executors(spark, cluster, timeout_s)
+    hosts = cluster.slot_hosts or matched_hosts(cluster.model, executors)
+    scheduler(spark).setSlots(",".join(hosts))
+
+
+@contextmanager
+def local(conf: Mapping[str, str] | None = None, *, cores: int = 1) -> Iterator[SparkSession]:
+    """A session whose tasks run in the driver's own process, functions registered, nothing placed.
+
+    `conf` adds to the settings or replaces them.
+    """
+    from pyspark.sql import SparkSession
+
+    java.check()
+    settings: dict[str, Any] = {
+        **_driver_settings(embedded=True),
+        "spark.master": f"local[{cores}]",
+        "spark.app.name": "slotwise",
+        "spark.driver.host": MASTER_HOST,
+        "spark.driver.bindAddress": MASTER_HOST,
+        **(conf or {}),
+    }
+    spark = SparkSession.builder.config(map=settings).getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
+    made = {
+        **_driver_settings(cluster.is_embedded),
+        "spark.master": MASTER,
+        "spark.app.name": name,
+        "spark.ui.showConsoleProgress": "false",
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+        "spark.executor.cores": str(cluster.threads_per_slot),
+        "spark.executor.memory": f"{cluster.slot_memory_mb}m",
+        "spark.cores.max": str(cluster.model.slots * cluster.threads_per_slot),
+        # A pinned task waits for its executor while that lives, and for nothing else.
+        "spark.locality.wait.process": "600s",
+        "spark.locality.wait.node": "0s",
+        "spark.locality.wait.rack": "0s",
+        # Real-time mode runs all stages at once; the planner has admitted the query already.
+        "spark.scheduler.pipelinedGroup.slotCheck.enabled": "false",
+        "spark.dynamicAllocation.enabled": "false",
+        # What batches have broadcast goes when Java collects garbage; a quiet driver seldom does.
+        "spark.cleaner.periodicGC.interval": "1min",
+        "spark.speculation": "false",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
+        # The wait per shuffle for a buffer to fill: most of a tuple's latency.
+        "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
+        **(cluster.quota.conf if cluster.quota else {}),
+    }
+    if meters or cluster.quota:  # the plugin does both
+        made["spark.plugins"] = "org.slotwise.meters.MetersPlugin"
+        made["spark.slotwise.meters"] = str(meters).lower()
+    if cluster.is_embedded:
+        made |= {"spark.driver.host": MASTER_HOST, "spark.driver.bindAddress": MASTER_HOST}
+        made |= {"spark.local.dir": str(cluster.folder)}
+        made |= {"spark.executor.extraClassPath": str(java.classpath_jar())}
+        made |= {"spark.executor.extraJavaOptions": shlex.join(_executor_options(cluster))}
+    return made
+
+
+def _executor_options(cluster: SparkCluster) -> list[str]:
+    # Libraries that a killed executor has unpacked go with the cluster's folder.
+    files = f"-Djava.io.tmpdir={cluster.folder}"
+    return [processes.LOGGING, files, *processes.HOT_CODE_ONLY, *class_archive.options()]
+
+
+def _driver_settings(embedded: bool) -> dict[str, str]:
+    """Of every session: all sessions of a program share the driver's Java."""
+    jar = str(java.classpath_jar())
+    quick_start = processes.QUICK_START if embedded else ()
+    options = [processes.DRIVER_LOGGING, *quick_start, *class_archive.options()]
+    return {
+        "spark.ui.enabled": "false",
+        "spark.jars": jar,
+        "spark.driver.extraClassPath": jar,
+        "spark.driver.extraJavaOptions": shlex.join(options),
+        "spark.sql.extensions": "org.slotwise.Functions",
+    }
+
+
+def _check_gateway() -> None:
+    """A driver's Java takes its class path at its start: one of somebody else has not our jar."""
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        raise SlotwiseError("this program already has a Spark session: stop it first")
+    jvm = SparkContext._jvm
+    if jvm is not None:
+        paths = jvm.java.lang.System.getProperty("java.class.path").split(os.pathsep)
+        if str(java.classpath_jar()) not in paths:
+            raise SlotwiseError(
+                "this program started Spark without Slotwise's jar: start the program again"
+            )

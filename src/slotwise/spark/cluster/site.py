@@ -1,0 +1,49 @@
+"""Where a plan is to run, as the user chooses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from slotwise.model import Plan, SlotwiseError
+from slotwise.spark.cluster import standalone
+
+
+@dataclass(frozen=True)
+class Site:
+    """An embedded cluster on this machine, or an existing master."""
+
+    master: str | None = None
+    """`spark://host:port` of an existing one."""
+    slot_memory_mb: int = 512
+    cores_per_slot: float | None = None
+    """A CPU quota per slot; see `standalone.prepared`."""
+
+    def check(self, plan: Plan) -> None:
+        """Raise SlotwiseError for what is known to be missing before anything starts."""
+        if self.master is None:
+            standalone.check(plan.cluster, self.slot_memory_mb, self.cores_per_slot)
+            return
+        if self.cores_per_slot is not None:
+            raise SlotwiseError(
+                f"--cores-per-slot requires an embedded cluster: remove --master {self.master}"
+            )
+        standalone.check_master(self.master)
+
+    @contextmanager
+    def prepared(self, plan: Plan) -> Iterator[standalone.SparkCluster]:
+        """The plan's cluster, to be `started`; every slot has room for all threads."""
+        threads, memory_mb = plan.allocation.total_threads, self.slot_memory_mb
+        if self.master is not None:
+            yield standalone.existing(
+                self.master, plan.cluster, threads_per_slot=threads, slot_memory_mb=memory_mb
+            )
+            return
+        with standalone.prepared(
+            plan.cluster,
+            threads_per_slot=threads,
+            slot_memory_mb=memory_mb,
+            cores_per_slot=self.cores_per_slot,
+        ) as made:
+            yield made

@@ -1,0 +1,192 @@
+"""Where a plan runs: a cluster of our own on this machine, or an existing standalone master."""
+
+from __future__ import annotations
+
+import math
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from slotwise import model
+from slotwise.model import SlotwiseError, counted
+from slotwise.spark.cluster import java, processes, quotas
+from slotwise.spark.cluster.folders import passing_folder
+
+MASTER_HOST = "127.0.0.1"
+FIRST_WORKER = 11
+"""Worker n listens on 127.0.0.(11 + n), so that Spark takes the nodes for different hosts."""
+DAEMON_MB = 200
+LEAST_SLOT_MB = 470
+"""Executors refuse to start with a heap of less than 450 MB, and of these Java keeps a part."""
+HEAP_SHARE = 0.8
+"""A Java process takes more than its heap; this part of it is heap, seen on small executors."""
+
+
+@dataclass(frozen=True)
+class SparkCluster:
+    """How the executors of a standalone master are to stand for the slots of a model cluster."""
+
+    model: model.Cluster
+    threads_per_slot: int
+    """Task slots of an executor: the most threads that a slot may hold, fall-backs included."""
+    slot_memory_mb: int
+    master: str | None = None
+    """`spark://host:port`; None: not started yet (see `started`)."""
+    slot_hosts: tuple[str, ...] = ()
+    """Per slot, the address of its worker; empty: matched to what an existing master gives."""
+    folder: Path | None = None
+    """Logs, work and shuffle files of an embedded cluster, removed when it ends."""
+    quota: quotas.Quota | None = None
+    pids: tuple[int, ...] = ()
+    """Process ids of an embedded cluster's master and workers, in this order."""
+
+    @property
+    def is_embedded(self) -> bool:
+        return self.folder is not None
+
+
+@contextmanager
+def embedded(
+    cluster: model.Cluster,
+    *,
+    threads_per_slot: int,
+    slot_memory_mb: int = 512,
+    cores_per_slot: float | None = None,
+    port: int | None = None,
+) -> Iterator[SparkCluster]:
+    """A cluster of our own, `prepared` and `started`."""
+    with (
+        prepared(
+            cluster,
+            threads_per_slot=threads_per_slot,
+            slot_memory_mb=slot_memory_mb,
+            cores_per_slot=cores_per_slot,
+        ) as made,
+        started(made, port) as running,
+    ):
+        yield running
+
+
+@contextmanager
+def prepared(
+    cluster: model.Cluster,
+    *,
+    threads_per_slot: int,
+    slot_memory_mb: int = 512,
+    cores_per_slot: float | None = None,
+) -> Iterator[SparkCluster]:
+    """A cluster of our own to be `started`: its folder and CPU quota, without any process.
+
+    `threads_per_slot`: give the number of all threads, so that any living executor can take over
+    those of dead ones. `cores_per_slot`: a CPU quota per slot by cgroup, times the node's speed;
+    refused where cgroups are not writable.
+
+    Its files are removed at the end of the `with` block. When this program is killed, the next
+    cluster removes them.
+    """
+    check(cluster, slot_memory_mb, cores_per_slot)
+    quota = None if cores_per_slot is None else quotas.quota(cores_per_slot, _speeds(cluster))
+    try:
+        with passing_folder() as folder:
+            yield SparkCluster(
+                cluster,
+                threads_per_slot,
+                slot_memory_mb,
+                slot_hosts=tuple(worker_host(int(node)) for node in cluster.slot_node),
+                folder=folder,
+                quota=quota,
+            )
+    finally:
+        if quota:
+            quota.remove()
+
+
+@contextmanager
+def started(cluster: SparkCluster, port: int | None = None) -> Iterator[SparkCluster]:
+    """With its master on 127.0.0.1 and one worker per node on 127.0.0.11, .12, …; an existing
+    master as it is.
+
+    `port`: the master's; a free one if None. The processes end with the `with` block; when this
+    program is killed, they end by themselves.
+    """
+    if cluster.folder is None:
+        yield cluster
+        return
+    master_port = processes.free_port(MASTER_HOST) if port is None else port
+    processes.check_free(MASTER_HOST, master_port)
+    workers = [
+        processes.Worker(
+            node.name,
+            worker_host(position),
+            node.slots * cluster.threads_per_slot,
+            # Cores limit what fits; memory must not do so a second time.
+            node.slots * (cluster.slot_memory_mb + 1024),
+        )
+        for position, node in enumerate(cluster.model.nodes)
+    ]
+    with processes.running(cluster.folder, MASTER_HOST, master_port, workers) as pids:
+        yield replace(cluster, master=f"spark://{MASTER_HOST}:{master_port}", pids=pids)
+
+
+def check(cluster: model.Cluster, slot_memory_mb: int, cores_per_slot: float | None = None) -> None:
+    """Raise SlotwiseError, with one sentence, for an embedded cluster that cannot start here."""
+    java.check()
+    most = 255 - FIRST_WORKER
+    if len(cluster.nodes) > most:
+        raise SlotwiseError(
+            f"an embedded cluster has at most {most} nodes, not {len(cluster.nodes)}"
+        )
+    if cores_per_slot is not None and not 0 < cores_per_slot < math.inf:
+        raise SlotwiseError("--cores-per-slot must be greater than 0")
+    if slot_memory_mb < LEAST_SLOT_MB:
+        raise SlotwiseError(
+            f"--slot-memory-mb must be at least {LEAST_SLOT_MB}: Spark's executors do not start "
+            f"with {slot_memory_mb} MB"
+        )
+    _check_memory(cluster, slot_memory_mb)
+
+
+def existing(
+    master_url: str, cluster: model.Cluster, *, threads_per_slot: int, slot_memory_mb: int = 512
+) -> SparkCluster:
+    """The standalone master at `spark://host:port`; refused if it does not answer."""
+    check_master(master_url)
+    return SparkCluster(cluster, threads_per_slot, slot_memory_mb, master=master_url)
+
+
+def check_master(url: str) -> None:
+    """Raise SlotwiseError, with one sentence, unless a session can be made at this master."""
+    host, _, port = url.removeprefix("spark://").rpartition(":")
+    if not (url.startswith("spark://") and host and port.isdigit()):
+        raise SlotwiseError(f"invalid master '{url}': expected spark://host:port")
+    java.check()
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except (OSError, OverflowError) as failed:
+        reason = failed.strerror if isinstance(failed, OSError) else failed
+        raise SlotwiseError(f"cannot connect to master {url}: {reason or failed}") from failed
+
+
+def worker_host(node: int) -> str:
+    """The loopback address of the embedded worker of a node."""
+    return f"127.0.0.{FIRST_WORKER + node}"
+
+
+def _speeds(cluster: model.Cluster) -> dict[str, float]:
+    return {worker_host(position): node.speed for position, node in enumerate(cluster.nodes)}
+
+
+def _check_memory(cluster: model.Cluster, slot_memory_mb: int) -> None:
+    import psutil
+
+    needed = cluster.slots * slot_memory_mb / HEAP_SHARE + (len(cluster.nodes) + 1) * DAEMON_MB
+    available = psutil.virtual_memory().available / 2**20
+    if needed > available:
+        raise SlotwiseError(
+            f"{counted(cluster.slots, 'slot')} of {slot_memory_mb} MB on "
+            f"{counted(len(cluster.nodes), 'node')} need "
+            f"{needed:,.0f} MB of memory, and {available:,.0f} MB are free: "
+            "use fewer or smaller slots"
+        )

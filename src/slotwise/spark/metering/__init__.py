@@ -1,0 +1,1 @@
+"""What the meters inside the executors count, as Observations."""

@@ -1,0 +1,1 @@
+"""A plan as one Spark query: levels, tuple types, routes and SQL."""

@@ -1,0 +1,45 @@
+"""What a plan becomes on Spark, before anything runs: levels, partitions, SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slotwise.model import counted
+from slotwise.spark.cluster import local
+from slotwise.spark.query.compile import compile
+from slotwise.spark.query.outline import Outline
+
+
+def explain(outline: Outline) -> str:
+    """For each level its operators, their partitions and slots, and the columns computed there.
+
+    In a session of this process alone if there is none; no cluster is started. Raises
+    SlotwiseError, naming the operator, for what Spark refuses.
+    """
+    return "\n".join(_lines(outline, _sql(outline)))
+
+
+def _sql(outline: Outline) -> tuple[tuple[str, ...], ...]:
+    from pyspark.sql import SparkSession
+
+    if (active := SparkSession.getActiveSession()) is not None:
+        return compile(active, outline).sql
+    with local() as spark:
+        return compile(spark, outline).sql
+
+
+def _lines(outline: Outline, sql: tuple[tuple[str, ...], ...]) -> Iterator[str]:
+    layout, plan = outline.layout, outline.plan
+    slots = layout.slots(plan.placement)
+    yield f"{layout.topology.name}: {counted(len(layout.levels), 'level')} in {outline.mode} mode"
+    for level, operators in enumerate(layout.levels):
+        yield ""
+        yield f"level {level}: {counted(layout.partitions[level], 'partition')}"
+        for operator in operators:
+            first = layout.first_partition[operator]
+            places = slots[level][first : first + layout.threads[operator]]
+            where = ", ".join(str(plan.cluster.slot(slot)) for slot in places)
+            name = layout.topology.operators[operator].name
+            these = f"s {first}–{first + len(places) - 1}" if len(places) > 1 else f" {first}"
+            yield f"  {operator} {name}: partition{these} in {where}"
+        yield from (f"    {text}" for text in sql[level])

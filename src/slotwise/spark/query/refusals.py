@@ -1,0 +1,104 @@
+"""What Spark cannot run, refused before anything starts: which operator, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from slotwise.model import Operator, Pipeline, SlotwiseError, Topology
+from slotwise.spark.query.functions import Function
+from slotwise.spark.query.levels import Layout
+
+Mode = Literal["real-time", "micro-batch"]
+
+
+def mode_of(pipeline: Pipeline, functions: Mapping[int, Function]) -> Mode:
+    """The engine asked for; `auto` is real-time when no operator needs Python processes."""
+    in_python = [i for i, function in functions.items() if function.on_batches]
+    if pipeline.engine == "real-time" and in_python:
+        name = pipeline.topology.operators[in_python[0]].name
+        raise SlotwiseError(
+            f"operator '{name}' is a Python function on Arrow batches, which real-time mode cannot "
+            "run: use an expression or a function of columns, or set engine: micro-batch"
+        )
+    if pipeline.engine != "auto":
+        return pipeline.engine
+    return "micro-batch" if in_python else "real-time"
+
+
+def check(layout: Layout, mode: Mode, functions: Mapping[int, Function]) -> None:
+    """Raise SlotwiseError for the first thing that Spark cannot run in this mode."""
+    topology = layout.topology
+    _check_loops(topology)
+    for position, operator in enumerate(topology.operators):
+        _check_operator(operator, position in functions)
+    _check_aggregates(topology)
+    if layout.aggregate is not None and mode == "micro-batch":
+        level = layout.level[layout.aggregate]
+        if passing := layout.passing(level):
+            raise SlotwiseError(
+                f"micro-batches cannot pass tuples for '{topology.operators[passing[0]].name}' "
+                f"through the level of aggregate '{topology.operators[layout.aggregate].name}': "
+                "split the topology into two pipelines"
+            )
+
+
+def _check_loops(topology: Topology) -> None:
+    for stream in topology.streams:
+        if stream.loop:
+            raise SlotwiseError(
+                f"stream {stream} leads back to '{stream.target}': a Spark query has no loops, "
+                "so this topology can be planned and simulated, but not run"
+            )
+
+
+def _check_operator(operator: Operator, has_function: bool) -> None:
+    logic, name = operator.logic, operator.name
+    given = [
+        key
+        for key, there in (
+            ("expr", logic.expr is not None),
+            ("aggregate", bool(logic.aggregate)),
+            ("python", has_function),
+        )
+        if there
+    ]
+    if len(given) > 1:
+        raise SlotwiseError(
+            f"operator '{name}' has both {given[0]} and {given[1]}: keep one of them"
+        )
+    if logic.flat and given not in (["expr"], ["python"]):
+        raise SlotwiseError(f"operator '{name}' is flat but has no expr that returns an array")
+    if logic.options and operator.kind != "source":
+        raise SlotwiseError(f"operator '{name}' has options: only a source takes options")
+    if logic.aggregate and operator.kind == "source":
+        raise SlotwiseError(f"source '{name}' has an aggregate: move it to an operator of its own")
+
+
+def _check_aggregates(topology: Topology) -> None:
+    found = [operator for operator in topology.operators if operator.logic.aggregate]
+    if len(found) > 1:
+        raise SlotwiseError(
+            f"'{found[0].name}' and '{found[1].name}' are both aggregates: "
+            "a Spark query in update mode can have only one"
+        )
+    for operator in found:
+        _check_aggregate(topology, operator)
+
+
+def _check_aggregate(topology: Topology, operator: Operator) -> None:
+    name, aggregate = operator.name, dict(operator.logic.aggregate)
+    if not aggregate.get("by"):
+        raise SlotwiseError(f"aggregate '{name}' has no 'by': expected the fields to group by")
+    if len(aggregate) == 1:
+        raise SlotwiseError(
+            f"aggregate '{name}' computes nothing: add a result, such as n: count(*)"
+        )
+    keys = tuple(key.strip() for key in aggregate["by"].split(","))
+    for stream in topology.streams:
+        if stream.target == name and stream.grouping.fields != keys:
+            wanted = keys[0] if len(keys) == 1 else f"[{', '.join(keys)}]"
+            raise SlotwiseError(
+                f"stream {stream} must send equal keys to one thread of aggregate '{name}': "
+                f"set grouping: {{fields: {wanted}}}"
+            )

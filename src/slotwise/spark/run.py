@@ -1,0 +1,221 @@
+"""A plan at work on Spark: its query from start to stop, to be watched and changed.
+
+    start → (advance, observe, apply, restart) … → stop
+
+Its other concerns: `waiting` (until something is seen), `supervise` (after a failure it goes on),
+`changing` (a new plan), `metering` (what is measured).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark.errors import PySparkException
+
+from slotwise.clock import SYSTEM, Clock
+from slotwise.model import Change, Deployment, Observation, Plan, Schedule, SlotwiseError
+from slotwise.model.deployment import check_seconds
+from slotwise.paced import pace_of
+from slotwise.spark import checkpoints, failures
+from slotwise.spark.changing import change
+from slotwise.spark.cluster import pinning
+from slotwise.spark.metering import meters
+from slotwise.spark.metering.loads import Watched
+from slotwise.spark.metering.watch import KEPT_S, Watch
+from slotwise.spark.query.compile import Query, compile, first_sentence
+from slotwise.spark.query.outline import Outline
+from slotwise.spark.query.sinks import writer
+from slotwise.spark.query.synthetic import Work
+from slotwise.spark.supervise import Failures, supervise
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a plan is run."""
+
+    checkpoint: Path
+    rate: float | None = None
+    """Input tuples/s, in place of the plan's."""
+    schedule: Schedule | None = None
+    """How the rate of every source changes, in place of the schedules in the spec."""
+    work: Work = "wait"
+    """What operators without logic do."""
+    batch_seconds: float = 30.0
+    """Real-time mode commits this often; a failure repeats so much at most."""
+    output: Path | None = None
+    """A folder for the query's output, as JSON lines; None: it is discarded."""
+    meters: bool = True
+    placed: bool = True
+    """False: Spark places the threads, as it would without a plan."""
+    kept_s: float = KEPT_S
+    """The longest window that can be observed."""
+
+
+def compile_plan(spark: SparkSession, of: Outline, options: Options) -> Query:
+    """The plan's query as Spark has analysed it; the session needs no executors yet.
+
+    Raises SlotwiseError, naming the operator, for what Spark refuses.
+    """
+    return compile(
+        spark,
+        of,
+        rate=options.rate,
+        schedule=options.schedule,
+        work=options.work,
+        meters=options.meters,
+    )
+
+
+def start(spark: SparkSession, made: Query, options: Options, clock: Clock = SYSTEM) -> Run:
+    """The compiled query, started. Raises SlotwiseError for what Spark refuses."""
+    checkpoints.claim(options.checkpoint, made.outline)
+    query = _started(spark, made, options)
+    watch = Watch(spark, clock, options.kept_s)
+    return Run(spark, options, made, query, watch, clock, clock.now_s(), made.outline)
+
+
+@dataclass
+class Run(Deployment):
+    """The query of a plan."""
+
+    spark: SparkSession
+    options: Options
+    compiled: Query
+    """As it was last started, but for the places of its threads."""
+    query: StreamingQuery
+    watch: Watch
+    clock: Clock
+    started_s: float
+    """When it was first started, by `clock`."""
+    outline: Outline
+    """Of the plan in effect."""
+    events: list[str] = field(default_factory=list)
+    """What happened, one sentence each."""
+    failures: Failures = field(default_factory=Failures)
+
+    # -- lifecycle --------------------------------------------------------------------------
+
+    def restart(self) -> None:
+        """Start the stopped or failed query again from its checkpoint, with every thread in its
+        slot's executor of this moment.
+        """
+        if self.compiled.outline is not self.outline:
+            self.compiled = self.compile(self.outline)
+        self.query = _started(self.spark, self.compiled, self.options)
+
+    def compile(self, of: Outline) -> Query:
+        return compile_plan(self.spark, of, self.options)
+
+    def stop(self) -> None:
+        """End the query; the next start repeats what came after its last finished batch."""
+        self.query.stop()
+
+    # -- Deployment -------------------------------------------------------------------------
+
+    @property
+    def plan(self) -> Plan:
+        return self.outline.plan
+
+    def now_s(self) -> float:
+        """Seconds since the first start; a restart does not set it back."""
+        return self.clock.now_s() - self.started_s
+
+    def advance(self, seconds: float) -> None:
+        """As `supervise`: wait, read the meters, start the query again if it fails."""
+        check_seconds("seconds", seconds)
+        supervise(self, seconds)
+
+    def observe(self, last_s: float) -> Observation:
+        """As `Watch.observation`; raises SlotwiseError if nothing was measured yet.
+
+        After `apply` the window begins, at the earliest, at a report from when the plan was in
+        effect.
+        """
+        seen = self.observation(last_s)
+        if seen is None:
+            raise SlotwiseError(f"the run of '{self.name}' has measured nothing yet")
+        return seen
+
+    def apply(self, plan: Plan) -> Change:
+        """As `changing.change`: at the next batch, or by a restart."""
+        return change(self, plan)
+
+    # -- what is seen of it -----------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self.plan.pipeline.topology.name
+
+    @property
+    def rate(self) -> float:
+        """The nominal input rate; schedules change what the sources are asked for."""
+        return self.plan.rate if self.options.rate is None else self.options.rate
+
+    @property
+    def watched(self) -> Watched:
+        of, sources = self.outline, self.plan.pipeline.topology.sources
+        scheduled = self.options.schedule is not None or any(
+            (pace := pace_of(source)) is None or pace.schedule for source in sources
+        )
+        outside = frozenset(i for i, function in of.functions.items() if function.on_batches)
+        query = str(self.query.id)
+        return Watched(self.plan, of.layout, query, self.rate, of.mode, scheduled, outside)
+
+    def tick(self) -> None:
+        """Let `watch` read the meters."""
+        self.watch.tick(self.query, self.watched)
+
+    def observation(self, last_s: float | None = None) -> Observation | None:
+        """As `Watch.observation`."""
+        return self.watch.observation(self.watched, last_s)
+
+    def latencies(self) -> NDArray[np.int64]:
+        """How many tuples at sinks were in each bucket of latencies, as last reported."""
+        return meters.latencies_of(
+            thread
+            for thread in meters.snapshot(self.spark).threads
+            if thread.query == str(self.query.id)
+        )
+
+    def delivered(self) -> int:
+        """Tuples that have arrived at sinks since the threads are as many, as last reported."""
+        return int(self.latencies().sum())
+
+    @property
+    def batch(self) -> int:
+        """The number of batches finished since the checkpoint's first start."""
+        progress = self.query.lastProgress
+        return 0 if progress is None else int(progress.batchId) + 1
+
+    def whereabouts(self) -> pinning.Whereabouts:
+        return pinning.where(self.spark, str(self.query.id))
+
+    @property
+    def failure(self) -> str:
+        """Why the query is not active, in one sentence."""
+        return failures.why(self.query, self.spark, self.outline.layout, self.clock)
+
+
+def _started(spark: SparkSession, made: Query, options: Options) -> StreamingQuery:
+    of, name = made.outline, made.outline.plan.pipeline.topology.name
+    aggregate = of.layout.aggregate
+    if aggregate is not None:
+        spark.conf.set("spark.sql.shuffle.partitions", of.layout.threads[aggregate])
+    if options.placed:
+        pinning.place(spark, name, of.layout.slots(of.plan.placement))
+    else:
+        pinning.unplace(spark, name)
+    writing = writer(made, options.checkpoint, options.batch_seconds, options.output)
+    try:
+        query: StreamingQuery = writing.queryName(name).start()
+        return query
+    except PySparkException as error:
+        raise SlotwiseError(f"Spark refuses '{name}': {first_sentence(error)}") from None

@@ -1,0 +1,98 @@
+"""From a plan to a running query and back to nothing: driver, cluster, run, in one `with`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+from slotwise.clock import SYSTEM, Clock
+from slotwise.model import Observation, Plan, SlotwiseError
+from slotwise.spark import checkpoints, cluster
+from slotwise.spark.cluster import Site
+from slotwise.spark.cluster.folders import passing_folder
+from slotwise.spark.query.outline import Outline, outline
+from slotwise.spark.run import Options, Run, compile_plan, start
+from slotwise.spark.waiting import await_tuples, work_off_backlog
+
+WARM_UP_S = 10.0
+"""Java compiles most of what a query needs in its first seconds."""
+
+
+@dataclass
+class Timeline:
+    """The steps of a start-up, and how long each took."""
+
+    report: Callable[[str], None] = lambda text: None
+    """Called with a line after each step."""
+    clock: Clock = SYSTEM
+    steps: list[tuple[str, float]] = field(default_factory=list)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        began_s = self.clock.now_s()
+        yield
+        self.steps.append((name, self.clock.now_s() - began_s))
+        self.report(f"{name}: {self.steps[-1][1]:.1f} s")
+
+    @property
+    def seconds(self) -> float:
+        return sum(seconds for _, seconds in self.steps)
+
+
+def measured(plan: Plan, seconds: float, rate: float | None = None) -> Observation:
+    """What the plan does in `seconds` on an embedded cluster, after a warm-up.
+
+    Events of the run, such as what came due during the start-up and was not worked off, are in the
+    remarks.
+    """
+    with passing_folder() as folder:
+        options = Options(folder / "checkpoint", rate=rate)
+        with launched(outline(plan), options) as run:
+            run.advance(WARM_UP_S)
+            run.watch.forget()
+            run.advance(seconds)
+            seen = run.observation()
+    if seen is None:
+        raise SlotwiseError(f"nothing was measured in {seconds:g} s: use a longer duration")
+    return replace(seen, remarks=(*seen.remarks, *run.events))
+
+
+@contextmanager
+def launched(
+    of: Outline,
+    options: Options | None = None,
+    *,
+    site: Site | None = None,
+    timeline: Timeline | None = None,
+) -> Iterator[Run]:
+    """The plan's query, delivering tuples; on an embedded cluster if no site is given.
+
+    What Spark refuses is refused before a cluster starts. Without options, and so without a
+    checkpoint that lasts, everything is gone at the end.
+    """
+    site, times = site or Site(), timeline or Timeline()
+    with ExitStack() as stack:
+        if options is None:
+            options = Options(stack.enter_context(passing_folder()) / "checkpoint")
+        checkpoints.check(options.checkpoint, of)
+        site.check(of.plan)
+        processes = stack.enter_context(ExitStack())  # they end after the session that uses them
+        prepared = processes.enter_context(site.prepared(of.plan))
+        with times.step("driver"):
+            spark = cluster.driver(prepared, name=of.plan.pipeline.topology.name)
+            stack.callback(spark.stop)
+        with times.step("query compiled"):
+            made = compile_plan(spark, of, options)
+        with times.step("cluster"):
+            started = processes.enter_context(cluster.started(prepared))
+        with times.step("an executor per slot"):
+            cluster.connect(spark, started)
+        with times.step("query started"):
+            run = start(spark, made, options, times.clock)
+            stack.callback(run.stop)
+        with times.step("first tuple at a sink"):
+            await_tuples(run)
+        with times.step("backlog worked off"):
+            work_off_backlog(run)
+        yield run

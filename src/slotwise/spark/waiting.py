@@ -1,0 +1,115 @@
+"""Waiting for a run: for tuples at its sinks, the end of a batch, the end of a backlog.
+
+Every wait reads the meters, ends when the query fails, and has a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from slotwise.clock import await_condition
+from slotwise.model import SlotwiseError
+
+if TYPE_CHECKING:
+    from slotwise.spark.run import Run
+
+FIRST_TUPLE_S = 60.0
+"""A query that has delivered no tuple this long after its start hangs."""
+CATCH_UP_S = 30.0
+IN_PACE_MS = 500.0
+"""A query that is no later than this keeps pace with its sources."""
+LATEST_S = 3.0
+
+
+def await_tuples(run: Run, more: int = 1, timeout_s: float = FIRST_TUPLE_S) -> None:
+    """Until so many more tuples have arrived at sinks. Raises SlotwiseError if they do not."""
+    enough = run.delivered() + more
+    await_run(run, lambda: run.delivered() >= enough, "delivered no tuple", timeout_s)
+
+
+def has_resumed(run: Run) -> bool:
+    """Whether a tuple arrives at a sink before the query fails; SlotwiseError if it hangs."""
+    enough = run.delivered() + 1
+
+    def resumed_or_failed() -> bool:
+        return run.delivered() >= enough or not run.query.isActive
+
+    await_run(run, resumed_or_failed, "delivered no tuple", FIRST_TUPLE_S)
+    return run.query.isActive
+
+
+def await_batch(run: Run, timeout_s: float | None = None) -> int:
+    """Until the batch that runs now has ended; the number of the next one."""
+    before = run.batch
+    limit_s = 3 * run.options.batch_seconds + 30 if timeout_s is None else timeout_s
+    await_run(run, lambda: run.batch > before, "finished no batch", limit_s)
+    return run.batch
+
+
+def await_run(run: Run, holds: Callable[[], bool], what: str, timeout_s: float) -> None:
+    """Until `holds`. Raises SlotwiseError if the query fails or takes longer: it "has {what}"."""
+
+    def holds_or_fails() -> bool:
+        run.tick()
+        if holds():
+            return True
+        if not run.query.isActive:
+            raise SlotwiseError(f"the query of '{run.name}' failed: {run.failure}")
+        return False
+
+    if not await_condition(holds_or_fails, timeout_s, run.clock):
+        raise SlotwiseError(f"the query of '{run.name}' has {what} for {timeout_s:g} s")
+
+
+def await_pace(run: Run, timeout_s: float = CATCH_UP_S) -> bool:
+    """Until tuples arrive at sinks soon after they were due; False if that takes longer, or if the
+    query fails.
+    """
+
+    def in_pace_or_failed() -> bool:
+        run.tick()
+        return not run.query.isActive or _is_in_pace(run)
+
+    return await_condition(in_pace_or_failed, timeout_s, run.clock) and run.query.isActive
+
+
+def work_off_backlog(run: Run, timeout_s: float = CATCH_UP_S) -> None:
+    """Until what came due before the query ran has been processed; what is left after `timeout_s`
+    becomes an event of the run, and the run goes on.
+    """
+    if not await_pace(run, timeout_s):
+        run.events.append(f"{_left(run)} not worked off in {timeout_s:g} s")
+
+
+def _is_in_pace(run: Run) -> bool:
+    """Tuples are hardly late, or not later than slow operators explain, which makes a run stable.
+
+    With micro-batches a tuple waits for the batch before its own, and for its own.
+    """
+    late_ms = _median_ms(run)
+    if late_ms is None:
+        return False
+    if run.outline.mode == "micro-batch":
+        progress = run.query.lastProgress
+        return progress is not None and late_ms < IN_PACE_MS + 2 * progress.batchDuration
+    return late_ms < IN_PACE_MS or run.observe(LATEST_S).stable is True
+
+
+def _left(run: Run) -> str:
+    """By Little's law, the tuples that are due and have not arrived at a sink: rate × latency.
+
+    More than an Observation's `backlog`, which leaves out what is already in the query.
+    """
+    late_ms = _median_ms(run)
+    if late_ms is None:
+        return "what came due during the start-up was"
+    shares = sum(source.share for source in run.plan.pipeline.topology.sources)
+    left = run.rate * shares * late_ms / 1000
+    return f"about {left:,.0f} tuples that came due during the start-up were"
+
+
+def _median_ms(run: Run) -> float | None:
+    """How late the tuples were that arrived at sinks in the last seconds; None: there were none."""
+    seen = run.observation(LATEST_S)
+    return None if seen is None else seen.latency_p50_ms

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from slotwise.model import ModelError, Schedule
+
+
+def test_a_sine_is_periodic_and_keeps_the_mean() -> None:
+    sine = Schedule.sine(60, 0.5)
+    times, factors = zip(*sine.points, strict=True)
+    assert (times[0], times[-1], sine.period_s) == (0, 60, 60)
+    assert max(factors) == 1.5
+    assert min(factors) == 0.5
+    assert sum(factors[1:]) / len(factors[1:]) == pytest.approx(1)
+
+
+def test_a_burst_is_at_the_end_of_its_period() -> None:
+    assert Schedule.burst(60, 5, 3).points == ((0, 1), (55, 1), (55, 3), (60, 3))
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda: Schedule(()), "start at second 0"),
+        (lambda: Schedule(((1.0, 1.0),)), "start at second 0"),
+        (lambda: Schedule(((0.0, 1.0), (5.0, 1.0), (4.0, 1.0))), "be in order"),
+        (lambda: Schedule(((0.0, 1.0), (float("inf"), 1.0))), "be in order"),
+        (lambda: Schedule.ramp(9, 3, 2), "be in order"),
+        (lambda: Schedule(((0.0, -1.0),)), "must be 0 or more"),
+        (lambda: Schedule(((0.0, float("nan")),)), "must be 0 or more"),
+        (lambda: Schedule(((0.0, 0.0),)), "needs a factor greater than 0"),
+        (lambda: Schedule(((0.0, 0.0), (5.0, 0.0), (5.0, 1.0)), period_s=5.0), "greater than 0"),
+        (lambda: Schedule(((0.0, 1.0), (5.0, 1.0)), period_s=3.0), "must not end before"),
+        (lambda: Schedule(((0.0, 1.0),), period_s=0.0), "must not end before"),
+        (lambda: Schedule.sine(1.0, 2.0), "invalid amplitude of a sine: 2.0: expected 0 to 1"),
+        (lambda: Schedule.burst(3, 4, 2), "a burst of 4 s does not fit a period of 3 s"),
+    ],
+)
+def test_what_is_no_schedule(make: Callable[[], Schedule], problem: str) -> None:
+    with pytest.raises(ModelError, match=problem):
+        make()
+
+
+def test_a_period_may_go_on_after_the_last_point() -> None:
+    assert Schedule(((0.0, 0.0), (5.0, 1.0)), period_s=6.0).period_s == 6
