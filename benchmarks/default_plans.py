@@ -1,6 +1,6 @@
 """Whether default plans hold, and what they cost: 200 random topologies with goals.
 
-`python -m benchmarks.default_plans`. Each has a rate and a p99 to keep. The default plan is then
+`python -m benchmarks.default_plans [--topologies 200] [--first-seed 0]`. Each has a rate and a p99 to keep. The default plan is then
 simulated with three seeds that the search has not seen. Its cost is compared with a bound that no
 plan can be below, and with Spark's advice, a core for every task. Prints a table; asserts nothing.
 """
@@ -42,7 +42,10 @@ class Result:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--topologies", type=int, default=200)
-    results = [measured(seed) for seed in range(parser.parse_args().topologies)]
+    parser.add_argument("--first-seed", type=int, default=0)
+    arguments = parser.parse_args()
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.topologies)
+    results = [measured(seed) for seed in seeds]
     promised = [result for result in results if result.promised]
     held = [each for result in promised for each in result.held]
     print(f"topologies                              {len(results)}")

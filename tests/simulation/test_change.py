@@ -60,8 +60,9 @@ def test_a_pause_stops_everything_and_loses_nothing() -> None:
     assert sum(throughput[round(10.1 / per_window) : round(12 / per_window)]) == 0
     rates = {load.operator: load.arrival_rate for load in found.operators}
     assert rates["a"] == rates["b"] == rates["c"] == pytest.approx(5.0)
-    # The first of those that stood still waited for all of the pause.
-    assert max(v for v in found.series.sojourn_ms if v is not None) == pytest.approx(2300, abs=260)
+    # The first of those that stood still waited for all of the pause. The new turns may begin with
+    # the thread that was last: its tuples wait for one more service of 250 ms.
+    assert max(v for v in found.series.sojourn_ms if v is not None) == pytest.approx(2300, abs=310)
 
 
 def test_fewer_threads_take_over_what_was_waiting() -> None:

@@ -36,14 +36,14 @@ def assert_percentiles(
     assert np.all(np.abs(seconds.mean(axis=0) - exact) <= 4 * error + RESOLUTION * np.array(exact))
 
 
-@pytest.mark.parametrize("load", [0.5])
-def test_m_m_1(load: float) -> None:
+@pytest.mark.parametrize(("load", "tuples"), [(0.5, 300_000), (0.8, 3_000_000)])
+def test_m_m_1(load: float, tuples: int) -> None:
     assert_percentiles(
         plan(topology("a>b"), {"b": 1.0}),
         load,
         lambda t: math.exp(-(1 - load) * t),
         ServiceTimes("exponential"),
-        300_000,
+        tuples,
     )
 
 

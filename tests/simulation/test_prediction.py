@@ -48,12 +48,23 @@ def test_turns_of_several_senders(load: float) -> None:
     assert_foreseen(planned(of, served, {"a": 4, "b": 8, "c": 2}), 4 * load)
 
 
-@pytest.mark.parametrize("load", [0.8])
+@pytest.mark.parametrize("load", [0.2, 0.4, 0.6, 0.8])
 def test_bursts_in_turn_and_by_key(load: float) -> None:
-    streams = (Stream("in", "a", 5.0), Stream("a", "b", 3.0, KEYED), Stream("b", "c", 0.2))
-    of = Topology("bursts", (Operator("in", "source"), *map(Operator, "abc")), streams)
-    served = {"a": 5 / 2, "b": 15 / 6, "c": 3 / 2}
-    assert_foreseen(planned(of, served, {"a": 2, "b": 6, "c": 2}), load)
+    streams = (Stream("in", "a", 5.0), Stream("a", "b", 3.0, KEYED))
+    of = Topology("bursts", (Operator("in", "source"), *map(Operator, "ab")), streams)
+    assert_foreseen(planned(of, {"a": 5 / 2, "b": 15 / 6}, {"a": 2, "b": 6}), load)
+
+
+@pytest.mark.parametrize("load", [0.4, 0.6, 0.8])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_loops(load: float, threads: int) -> None:
+    of = topology("in>a", "a>b", "b>a:0.3!", "b>c:0.7")
+    each = 1 / 0.7 / threads
+    assert_foreseen(planned(of, {"a": each, "b": each}, {"a": threads, "b": threads}), load)
+
+
+def test_the_loop_of_an_example_that_all_threads_are_notified_by() -> None:
+    assert_foreseen(slotwise.plan("loop"), 280.0)
 
 
 def test_two_ways_from_one_input_meet_again() -> None:

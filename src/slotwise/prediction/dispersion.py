@@ -10,6 +10,7 @@ for what engines do: selectivities, dealing out in turn or by key, and delays in
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +22,10 @@ SHORTEST, LONGEST = 0.05, 3e4
 """The windows, in the shortest and the longest service time. Longer ones change nothing: queues
 that need longer to empty feel what the longest window has."""
 LAG = 0.5
-"""Tuples that came together are a part of their mean delay apart after it: two exponential times
-with the same mean differ by that mean, tuples of one queue leave one after the other by less. Half
-is between the two."""
+"""Tuples of one input are a part of their mean delay apart after it: two exponential times with
+the same mean differ by that mean, tuples of one queue leave one after the other by less. Half is
+between the two."""
+_SCALES = np.geomspace(1e-3, 1e6, 181)
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,23 @@ class Windows:
         return cls(np.geomspace(shortest * SHORTEST, longest * LONGEST, WINDOWS))
 
     def kept(self, delay_s: float) -> Floats:
-        """The part of tuples of one window that still are in one after a delay of that mean."""
+        """The part of an input's tuples in one window that still are in one after a delay of that
+        mean.
+        """
         if delay_s <= 0:
             return np.ones(len(self.lengths_s))
         lags = self.lengths_s / (LAG * delay_s)
         return np.asarray(1 + np.expm1(-lags) / lags)
+
+    def let_through(self, relaxation_s: Floats) -> Floats:
+        """[thread, window]: how much of the arrivals' index the departures of a queue have.
+
+        Over windows far shorter than the queue's relaxation time they have that of services, over
+        far longer ones that of arrivals; between them Whitt and You's weight (2018), which is that
+        of a reflected Brownian motion.
+        """
+        scales = self.lengths_s / np.maximum(relaxation_s, 1e-300)[:, None]
+        return np.asarray(np.interp(scales, _SCALES, _WEIGHTS, left=0.0, right=1.0))
 
     def rounding(self, rate: float | Floats) -> Floats:
         """The index that dealing out in turn adds at `rate`, for each tuple's part not dealt.
@@ -73,12 +87,12 @@ class Flow:
     """How many tuples of the same input, itself included, a tuple finds in its window. Tuples of
     one input have one key, so that `fields` grouping keeps them together."""
 
-    def delayed(self, windows: Windows, delay_s: float, served: Floats) -> Flow:
-        """After queues with that mean time. `served` is the index of tuples that leave busy
-        threads: what a short window has, while a long one has what arrived.
+    def delayed(self, kept: Floats, let_through: Floats, served: Floats) -> Flow:
+        """After queues; see `Windows.kept` and `let_through`. `served` is the index of tuples that
+        leave busy threads.
         """
-        kept = windows.kept(delay_s)
-        return Flow(kept * self.counts + (1 - kept) * served, kept * self.kin + 1 - kept)
+        counts = let_through * self.counts + (1 - let_through) * served
+        return Flow(counts, kept * self.kin + 1 - kept)
 
     def emitted(self, windows: Windows, selectivity: float, sender_rate: float) -> Flow:
         """What every sender, at `sender_rate` tuples/s each, makes of it: whole tuples, spread
@@ -111,3 +125,15 @@ def _uneven(selectivity: float | Floats) -> Floats:
     """Variance over mean of a count of tuples that is the whole number below or above."""
     part = np.mod(selectivity, 1.0)
     return np.asarray(part * (1 - part) / np.maximum(selectivity, 1e-300))
+
+
+def _reflected(scale: float) -> float:
+    """Whitt and You's w*: 0 for short windows, 1 for long ones."""
+    root = math.sqrt(scale)
+    density = math.exp(-scale / 2) / math.sqrt(2 * math.pi)
+    within = math.erf(root / math.sqrt(2))
+    summed = (scale**2 + 2 * scale - 1) * within + 2 * root * density * (1 + scale)
+    return (summed - scale**2) / (2 * scale)
+
+
+_WEIGHTS = np.array([_reflected(scale) for scale in _SCALES.tolist()])

@@ -193,15 +193,12 @@ class _Walk:
 
     def _related(self, position: int, arriving: list[_Arriving], total: float) -> Floats:
         """What the index of all streams together is above their mean: tuples of one input come on
-        several of them, at times that are about their age apart. What comes round a loop was in
-        this operator's queue before.
+        several of them, at times that are about their age apart. What comes round a loop does not
+        count: it comes just when this operator has served it, so that queues feel it as new
+        (Jackson's networks).
         """
         forward = [each for each in arriving if not each.loop]
-        at_once = self._pairs(forward)
-        in_rounds = self._pairs(arriving) - at_once
-        after_own = self.windows.lengths_s > self.time_s[position]
-        kept = self.windows.kept(float(self.age_s[position]))
-        return np.asarray((at_once + in_rounds * after_own) * kept / total)
+        return self._pairs(forward) * self.windows.kept(float(self.age_s[position])) / total
 
     def _pairs(self, arriving: list[_Arriving]) -> float:
         """Pairs of tuples per second that go back to one input, and come on different streams."""
@@ -231,6 +228,16 @@ class _Walk:
         self.time_s[position] = handled @ times_s / handled.sum()
         scv = float(handled @ self.service_scv[here] / handled.sum())
         turns = self.windows.rounding(float(handled.sum() / threads.sum()))
+        let_through = self.windows.let_through(self._relaxation_s(here))
         self.leaving[position] = flow.delayed(
-            self.windows, float(self.time_s[position]), 1 + (scv - 1) * (1 - turns)
+            self.windows.kept(float(self.time_s[position])),
+            handled @ let_through / handled.sum(),
+            1 + (scv - 1) * (1 - turns),
         )
+
+    def _relaxation_s(self, here: slice) -> Floats:
+        """Per kind, how long its queue remembers; a queue that never empties for ever."""
+        busy = self.rate[here] * self.service_s[here]
+        spare = np.maximum(1 - busy, 1e-9)
+        variation = self.waits.burst[here] + self.service_scv[here]
+        return np.asarray(self.service_s[here] * variation / spare**2)

@@ -18,6 +18,8 @@ from slotwise.prediction.waits import Waits
 _EDGES = np.array([0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99])
 """An operator with more kinds of threads than parts between these has them put together: tuples by
 their mean time, finer where they are slow, since that is where percentiles are."""
+NEGLIGIBLE = 1e-7
+"""Differences of transforms from 1 below this are mostly rounding."""
 
 
 def operator_transforms(queues: ThreadQueues, s: Complexes) -> Complexes:
@@ -39,12 +41,21 @@ def _times(kinds: ThreadQueues, served: NDArray[np.int64], s: Complexes) -> Comp
     )
     service = _gamma(service_s, scv, s)
     made = first * service
-    # A batch's tuples have 0, 1, … services before theirs, each as likely: a geometric sum.
     several = np.flatnonzero(batch > 1 + 1e-9)
     many = batch[several]
     all_of_it = _gamma(many * service_s[several], scv[several] / many, s)
-    made[several] *= (1 - all_of_it) / (many[:, None] * (1 - service[several]))
+    made[several] *= _before_in_batch(many, service[several], all_of_it)
     return made
+
+
+def _before_in_batch(batch: Floats, service: Complexes, all_of_it: Complexes) -> Complexes:
+    """A batch's tuples have 0, 1, … services before theirs, each as likely: a geometric sum.
+
+    Where the whole batch takes next to no time beside 1/s, it is 1; its quotient would be 0 / 0.
+    """
+    spent = 1 - all_of_it
+    lasting = np.abs(spent) > NEGLIGIBLE
+    return np.divide(spent, batch[:, None] * (1 - service), out=np.ones_like(spent), where=lasting)
 
 
 def _first_wait(

@@ -1,8 +1,8 @@
 """How long tuples wait at a thread that they reach irregularly.
 
-Tuples that come within a service time of each other count as a batch. Its first tuple waits as
-Kraemer and Langenbach-Belz say for single customers that are batches; a tuple further back also
-waits for those before it. Exact for M/G/1, and for batches of one size at Poisson times.
+Tuples that come faster than they are served count as a batch. Its first tuple waits as Kraemer and
+Langenbach-Belz say for single customers that are batches; a tuple further back also waits for those
+before it. Exact for M/G/1, and for batches of one size at Poisson times.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def waits(
         )
         index = index[queues]
         felt = windows.at(index, _felt_s(windows, rate, service_s, service_scv, index))
-        batch = np.maximum(1.0, windows.at(index, service_s))
+        batch = _batch(windows, service_s, index)
         evenness = _evenness(busy, felt / batch, service_scv / batch)
         found.first_s[queues] = (
             busy * service_s / (2 * (1 - busy)) * (felt + service_scv) * evenness
@@ -91,6 +91,18 @@ def _felt_s(
     variance = (busy * service_s)[:, None] * lengths_s * (index + service_scv[:, None])
     ahead = np.sqrt(2 * variance) - (1 - busy)[:, None] * lengths_s
     return np.asarray(np.maximum(lengths_s[np.argmax(ahead, axis=1)], GAPS / rate))
+
+
+def _batch(windows: Windows, service_s: Floats, index: Floats) -> Floats:
+    """How many tuples come faster than they are served, so that each waits for those before it: as
+    many as make the work that is left of them largest. At least 1.
+
+    The index is a mean over a window; its growth says how many come within that time of a tuple.
+    """
+    near = np.gradient(index * windows.lengths_s, windows.lengths_s, axis=1)
+    passed_s = windows.lengths_s - windows.lengths_s[0]  # the shortest window is as good as none
+    left = (near - 1) * service_s[:, None] - passed_s
+    return np.asarray(1 + np.maximum(left.max(axis=1), 0.0) / service_s)
 
 
 def _evenness(busy: Floats, arrival_scv: Floats, service_scv: Floats) -> Floats:

@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.simulation.kernels.draws import COUNT, FORWARD, KEY, TARGET, mixed, number, unit
+from slotwise.simulation.kernels.draws import (
+    COUNT,
+    FORWARD,
+    KEY,
+    TARGET,
+    TURN,
+    mixed,
+    number,
+    unit,
+)
 from slotwise.simulation.kernels.jit import kernel, part
 from slotwise.simulation.kernels.world import (
     ALL,
@@ -30,6 +39,7 @@ Row = Any
 SENDER_SHIFT = 38
 """(sender + 1, number of the tuple) in one integer: bits for the number; 0 is from outside."""
 _GOLDEN = (math.sqrt(5) - 1) / 2
+_HALF = np.uint64(32)
 _OWN_KEY = np.uint64(0x94D049BB133111EB)
 
 
@@ -55,7 +65,7 @@ def caused(stream: Row, sender: Row, handled: int, random_selectivity: bool) -> 
 def receiver(world: World, stream: Row, sender: Row, sent: int, copy: int, key: int) -> int:
     """The thread that gets copy `copy` of the sender's `sent`-th tuple on the stream."""
     if stream.kind == ROUND_ROBIN:
-        turn = np.uint64(sender.place + sent) % np.uint64(stream.width)
+        turn = _turn(stream, sender, sent) % np.uint64(stream.width)
         return int(stream.first + np.int64(turn))
     if stream.kind == GLOBAL:
         return int(stream.first)
@@ -76,12 +86,23 @@ def receiver(world: World, stream: Row, sender: Row, sent: int, copy: int, key: 
     return int(stream.first + int(unit(number(sender.key, salt, sent)) * stream.width))
 
 
+@part
+def _turn(stream: Row, sender: Row, sent: int) -> np.uint64:
+    """How many turns of receivers are over before the sender's `sent`-th tuple on the stream.
+
+    As in engines, every sender begins with any of them. If all began near one receiver, hundreds of
+    slow senders would go round together, and each receiver would get all its tuples at once.
+    """
+    begin = number(sender.key, TURN, stream.number) >> _HALF
+    return np.uint64(begin + np.uint64(sent))
+
+
 @kernel
 def _local_or_shuffle(by_slot: NDArray[np.int64], stream: Row, sender: Row, sent: int) -> int:
     slots = by_slot[1, stream.first : stream.first + stream.width]
     begin = np.searchsorted(slots, sender.slot, side="left")
     end = np.searchsorted(slots, sender.slot, side="right")
-    turn = sender.place + sent
+    turn = np.int64(_turn(stream, sender, sent))
     if end > begin:
         return int(by_slot[0, stream.first + begin + turn % (end - begin)])
     return int(stream.first + turn % stream.width)
