@@ -1,8 +1,9 @@
 """Whether default plans hold, and what they cost: 200 random topologies with goals.
 
-`python -m benchmarks.default_plans [--topologies 200] [--first-seed 0]`. Each has a rate and a p99 to keep. The default plan is then
-simulated with three seeds that the search has not seen. Its cost is compared with a bound that no
-plan can be below, and with Spark's advice, a core for every task. Prints a table; asserts nothing.
+`python -m benchmarks.default_plans [--topologies 200] [--first-seed 0]`. Each has a rate and a p99
+to keep. The default plan is then simulated with three seeds that the search has not seen. Its cost
+is compared with a bound that no plan can be below, and with Spark's advice, a core for every task.
+Prints a table; asserts nothing.
 """
 
 from __future__ import annotations
