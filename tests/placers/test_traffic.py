@@ -232,6 +232,30 @@ def test_workers_keep_within_a_slots_cpu_where_they_can() -> None:
     assert max(np.bincount(placement.slots)) <= 2
 
 
+def test_so_they_do_where_the_topology_asks_for_workers() -> None:
+    of = replace(builders.topology("a>b"), workers=2)
+    given = builders.allocation(of, {"a": 2, "b": 2}, cpu=0.5)
+    placement = TrafficBased(alpha=1.0).place(
+        PlacementProblem(of, given, builders.cluster(2, slots=2))
+    )
+    assert isinstance(placement, Placement)
+    assert np.bincount(placement.slots, given.thread_cpu).max() <= 1.0
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_a_worker_holds_what_its_threads_were_measured_to_get(workers: int | None) -> None:
+    # By even shares any two threads would fill a slot. But thread 2 gets three of four tuples, so
+    # that it needs 0.75, and fits only with thread 3, with which it exchanges nothing.
+    of = replace(builders.topology("a>b"), workers=workers)
+    given = builders.allocation(of, {"a": 2, "b": 2}, cpu=0.5)
+    measured = between({(0, 2): 5.0, (1, 2): 4.0, (0, 3): 2.0, (1, 3): 1.0})
+    on = builders.cluster(1, slots=2)
+    placement = TrafficBased(alpha=1.0).place(PlacementProblem(of, given, on, measured=measured))
+    assert isinstance(placement, Placement)
+    needs = np.array([0.5, 0.5, 0.75, 0.25])
+    assert np.bincount(placement.slots, needs).max() <= 1.0
+
+
 def leaving_nodes(placement: Placement, problem: PlacementProblem) -> float:
     flows, node = problem.thread_traffic, problem.cluster.slot_node[placement.slots]
     return float(flows.rates[node[flows.senders] != node[flows.receivers]].sum())

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from slotwise.model import FixedLoad, ServiceRate, ThreadRow, ThreadTable
+from slotwise.model import FixedLoad, Grouping, ServiceRate, Stream, ThreadRow, ThreadTable
 from slotwise.prediction import predict
-from slotwise.simulation import Arrivals, ServiceTimes, simulate
+from slotwise.simulation import Arrivals, Keys, ServiceTimes, simulate
 from tests.builders import cluster, topology
 from tests.simulation.builders import plan
 
@@ -45,6 +45,28 @@ def test_an_over_committed_slot_slows_its_threads_as_predicted() -> None:
     assert over.capacity == pytest.approx(predict(given, 0.6).capacity, rel=0.05)
     assert any("over-committed" in remark for remark in over.remarks)
     assert over.slots[0].cpu == pytest.approx(1.0, rel=0.01)
+
+
+def test_the_slot_that_the_run_s_own_keys_overload_is_slowed() -> None:
+    busy = ServiceRate(10.0, cpu=1.0)
+    keyed = Stream("a", "b", grouping=Grouping("fields", ("key",)))
+    made = replace(topology("a>b", "a>c"), streams=(keyed, Stream("a", "c")))
+    given = plan(
+        made,
+        {"b": busy, "c": busy},
+        {"b": 2, "c": 2},
+        cluster=cluster(1, 3),
+        slots=[2, 0, 1, 0, 1],
+    )
+    usual = simulate(given, 8.0, service=FIXED, tuples=2000)
+    assert usual.remarks == ()
+    # One key: its thread of b gets all tuples and needs 0.8, beside 0.4 of c.
+    one = simulate(given, 8.0, service=FIXED, tuples=2000, keys=Keys(number=1))
+    hot = max((each for each in one.threads if each.operator == "b"), key=lambda t: t.arrival_rate)
+    assert hot.arrival_rate == pytest.approx(8.0, rel=0.1)
+    slowed = [remark for remark in one.remarks if "over-committed" in remark]
+    assert len(slowed) == 1
+    assert hot.slot in slowed[0]
 
 
 def test_a_little_used_thread_keeps_its_fair_share_of_an_over_committed_slot() -> None:

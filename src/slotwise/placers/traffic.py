@@ -15,7 +15,7 @@ from slotwise.placers._block_assignment import assign_blocks
 from slotwise.placers._blocks import Blocks
 from slotwise.placers._options import check_option
 from slotwise.placers._pair_assignment import assign
-from slotwise.placers._pairs import Pairs
+from slotwise.placers._pairs import Pairs, without_rounding
 from slotwise.placers._workers import most_threads, worker_slots
 from slotwise.placers.base import Guarantee, PlacementProblem
 
@@ -31,25 +31,29 @@ class TrafficBased:
     """Algorithm 1 of paper 2 (section 3.2.3), from measured traffic between threads where there is
     any, else derived from the streams.
 
+    A thread's load is its part of its operator's CPU, by the tuples that reach it: few keys of a
+    `fields` grouping can make one thread of an operator much heavier than another.
+
     1. Pairs by falling traffic, both directions added. If neither is assigned, both go to the least
        loaded worker (if it has room for one only, the other to the next). Else all assignments of
        the two to the workers they are on and the least loaded one are tried, and the one that keeps
        most traffic inside workers is taken; at a tie they stay, or else the first tried.
     2. Threads without traffic then go to the least loaded worker, largest first.
-    3. At most M(α) threads per worker (`most_threads`), and no more CPU than the largest node has:
-       the paper lets a worker grow past that, and then finds no place for it. Where the topology
-       does not ask for a number of workers, every slot is one, and gets no more CPU than it has
-       unless some thread then finds no worker.
+    3. At most M(α) threads per worker (`most_threads`), and no more load than a slot has CPU, or,
+       if some thread then finds no worker, than the largest node has. The paper's workers share
+       the cores of their node, so that it bounds nodes only; here a slot has its own.
     4. All min(workers, threads) workers are used: each that is empty at the end gets the thread
        that exchanges least with its own worker, counted anew after each move; ties: the lowest.
     5. The same with workers onto nodes, where the limits are a node's slots and its CPU (speed ×
        slots). The least loaded node is the one with the smallest share of its CPU in use, so that
-       unequal nodes compare. A worker left over goes to the node with the most CPU free.
+       unequal nodes compare. A worker left over goes to the node with the most CPU free. Nodes
+       hold what the allocation charges, and what was measured unless a worker then finds no node.
     6. The current placement is kept if it holds these limits for the same threads and sends no more
        tuples between nodes, and of equally many no more between slots, than what 1 to 5 found. By
        how much less is worth a change (the paper's R %) is for a controller to say.
 
-    So nodes hold their CPU, but a slot may be over its own.
+    So nodes hold their CPU; a slot may be over its own where threads find no worker otherwise, or
+    where it is slower than the fastest, for which workers are made.
 
     Measured traffic is in pairs of threads: O(pairs · neighbours of a thread + threads · log
     threads). Derived traffic is in blocks of threads that are alike (`Blocks`), with the same
@@ -91,16 +95,14 @@ class TrafficBased:
     ) -> Placement | Refusal:
         """Rules 1 to 5: threads onto workers, workers onto nodes."""
         allocation, cluster = problem.allocation, problem.cluster
-        node_cpu = np.add.reduceat(cluster.slot_cpu, cluster.first_slot[:-1])
-        limits: tuple[float, ...] = float(node_cpu.max()), np.inf
-        if problem.topology.workers is None:
-            limits = float(cluster.slot_cpu.max()), *limits
-        worker = self._workers(traffic, allocation.thread_cpu, workers, most, limits)
-        load = np.bincount(worker, allocation.thread_cpu, workers).astype(np.float64)
-        between = traffic.between(worker, workers)
-        node = _assign(between, load, np.diff(cluster.first_slot), node_cpu)
+        loads = _thread_loads(problem)
+        limits = float(cluster.slot_cpu.max()), float(_node_cpu(cluster).max()), np.inf
+        worker = self._workers(traffic, loads, workers, most, limits)
+        charged = np.bincount(worker, allocation.thread_cpu, workers).astype(np.float64)
+        needed = np.maximum(charged, np.bincount(worker, loads, workers))
+        node = _nodes(traffic.between(worker, workers), cluster, needed, charged)
         if node.min() < 0:
-            return self._refusal(problem, worker, load, node)
+            return self._refusal(problem, worker, charged, node)
         measured = "measured traffic" if problem.measured else "traffic derived from streams"
         held = f"{counted(workers, 'worker')} of at most {counted(most, 'thread')}"
         return Placement(
@@ -129,7 +131,7 @@ class TrafficBased:
         topology, cluster = problem.topology, problem.cluster
         stuck = int(np.argmin(node))
         placed, nodes = node >= 0, len(cluster.nodes)
-        node_cpu = np.bincount(cluster.slot_node, cluster.slot_cpu)
+        node_cpu = _node_cpu(cluster)
         has_slot = np.bincount(node[placed], minlength=nodes) < np.diff(cluster.first_slot)
         free = (node_cpu - np.bincount(node[placed], load[placed], nodes))[has_slot]
         missing = round(float(load[stuck] - free.max()), 9)
@@ -153,6 +155,51 @@ def _traffic(problem: PlacementProblem) -> Traffic:
     if flows is None:
         return Blocks.of(problem.topology, allocation, problem.stream_rates)
     return Pairs.of(allocation.total_threads, flows.senders, flows.receivers, flows.rates)
+
+
+def _thread_loads(problem: PlacementProblem) -> Floats:
+    """Per thread, CPU: its operator's, by its part of the tuples that reach the operator.
+
+    Where none do (a source, or an operator at rest) all threads of the operator have the same. A
+    thread uses one core at most: what is asked of it beyond that does not make a slot any fuller.
+    """
+    allocation, operator = problem.allocation, problem.allocation.thread_operator
+    received = _received(problem)
+    mean = (np.bincount(operator, received) / allocation.threads)[operator]
+    part = np.divide(received, mean, out=np.ones(len(mean)), where=mean > 0)
+    even = allocation.thread_cpu
+    one_core = np.maximum(even, problem.cluster.slot_cpu.max())
+    return np.asarray(np.minimum(even * without_rounding(part), one_core))
+
+
+def _received(problem: PlacementProblem) -> Floats:
+    """Per thread, tuples/s that reach it: as measured, or else as the streams divide evenly."""
+    allocation, flows = problem.allocation, problem.measured
+    if flows is not None:
+        received = np.bincount(flows.receivers, flows.rates, allocation.total_threads)
+        return received.astype(np.float64, copy=False)
+    divided, first = np.zeros(allocation.total_threads), allocation.first_thread
+    topology = problem.topology
+    for stream, (_, target), rate in zip(
+        topology.streams, topology.edges, problem.stream_rates, strict=True
+    ):
+        to_one = stream.grouping.kind == "global"
+        last = first[target] + 1 if to_one else first[target + 1]
+        divided[first[target] : last] += rate / (last - first[target])
+    return divided
+
+
+def _node_cpu(cluster: Cluster) -> Floats:
+    return np.bincount(cluster.slot_node, cluster.slot_cpu).astype(np.float64)
+
+
+def _nodes(between: Traffic, cluster: Cluster, needed: Floats, charged: Floats) -> Ints:
+    """Rule 5: each worker's node, -1 if even what is charged found no room."""
+    room, capacity = np.diff(cluster.first_slot), _node_cpu(cluster)
+    node = _assign(between, needed, room, capacity)
+    if node.min() < 0 and np.any(needed > charged):
+        node = _assign(between, charged, room, capacity)
+    return node
 
 
 def _assign(traffic: Traffic, loads: Floats, room: Ints, capacity: Floats) -> Ints:
@@ -211,24 +258,35 @@ def _holds_limits(
 ) -> bool:
     """Is `current` a placement of the same threads that rules 3 to 5 allow?
 
-    A worker may have as much CPU as a slot has, or as one of the placement that was found.
+    A slot or node may have as much load as it has CPU, or as one of the placement that was found.
     """
     allocation, cluster = problem.allocation, problem.cluster
     slots = current.slots
     if current.threads != tuple(allocation.threads.tolist()) or slots.min() < 0:
         return False
-    cpu = np.bincount(slots, allocation.thread_cpu, cluster.slots)
-    allowed = cluster.slot_cpu
-    if isinstance(found, Placement):
-        largest = np.bincount(found.slots, allocation.thread_cpu, cluster.slots).max()
-        allowed = np.maximum(allowed, largest)
-    over = np.bincount(cluster.slot_node, cpu) - np.bincount(cluster.slot_node, cluster.slot_cpu)
+    charged = np.bincount(cluster.slot_node[slots], allocation.thread_cpu, len(cluster.nodes))
+    loads, node = _thread_loads(problem), cluster.slot_node
     return (
         len(current.used_slots) == workers
         and int(np.bincount(slots).max()) <= most
-        and bool(np.all(cpu <= allowed + TOLERANCE))
-        and bool(np.all(over <= TOLERANCE))
+        and bool(np.all(charged <= _node_cpu(cluster) + TOLERANCE))
+        and _is_within(loads, slots, cluster.slot_cpu, _slots_of(found))
+        and _is_within(loads, node[slots], _node_cpu(cluster), node[_slots_of(found)])
     )
+
+
+def _slots_of(found: Placement | Refusal) -> Ints:
+    return found.slots if isinstance(found, Placement) else np.empty(0, dtype=np.int64)
+
+
+def _is_within(loads: Floats, place: Ints, capacity: Floats, found: Ints) -> bool:
+    """Has no place more load than it can take, or than the fullest has where threads are `found`?
+
+    `found` is empty where no placement was.
+    """
+    load = np.bincount(place, loads, len(capacity))
+    fullest = np.bincount(found, loads).max() if len(found) else 0.0
+    return bool(np.all(load <= np.maximum(capacity, fullest) + TOLERANCE))
 
 
 def _leaving(

@@ -11,6 +11,7 @@ count towards the CPU; the kernels add their time to each tuple's.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,18 +28,19 @@ from slotwise.simulation.kernels.draws import (
     LOGNORMAL,
     SAMPLES,
 )
-from slotwise.simulation.options import ServiceTimes
+from slotwise.simulation.key_shares import key_shares
+from slotwise.simulation.options import Keys, ServiceTimes
 
 Floats = NDArray[np.float64]
 
 
-def thread_figures(plan: Plan, rate: float) -> tuple[Floats, Floats, Floats, Floats]:
+def thread_figures(plan: Plan, rate: float, drawn: Keys) -> tuple[Floats, Floats, Floats, Floats]:
     """Per thread: mean service time in seconds, CPU and memory when always busy (in reference
     slots; of a fixed load: its part of it, busy or not), and how much its slot slows it down.
     """
     groups = groups_of(plan.pipeline, plan.cluster, plan.placement)
     rates = arrival_rates(plan.pipeline.topology, rate, plan.placement.threads)
-    shares = _shares(groups, plan, rates)
+    shares = _shares(groups, plan, rates, drawn)
     charged = with_transfers(plan.pipeline, plan.cluster, groups, rates, shares)
     arriving = np.asarray(rates.operators[groups.operator] * shares, dtype=np.float64)
     slowed = _slowdown(charged, plan, arriving)[groups.slot]
@@ -73,9 +75,16 @@ def _slowdown(groups: Groups, plan: Plan, arriving: Floats) -> Floats:
     return factor
 
 
-def _shares(groups: Groups, plan: Plan, rates: ArrivalRates) -> Floats:
-    """Each group's part of its operator's tuples as the topology's groupings route them."""
-    topology = plan.pipeline.topology
+def _shares(groups: Groups, plan: Plan, rates: ArrivalRates, drawn: Keys) -> Floats:
+    """Each group's part of its operator's tuples as the topology's groupings route them.
+
+    By this run's keys: with the usual ones, which a prediction takes, a slot that they overload
+    would be slowed down in place of the one that is overloaded.
+    """
+    topology, placement = plan.pipeline.topology, plan.placement
+    of_threads = key_shares(plan, rates, drawn)
+    keyed = summed(of_threads, groups.of_threads(placement), len(groups.threads))
+    groups = replace(groups, keyed=keyed)
     by_weight = groups.even_shares()
     if any(plan.routing(stream) == "weighted" for stream in topology.streams):
         by_weight = shares_by_weight(groups, plan, plan.cluster.slots)

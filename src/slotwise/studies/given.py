@@ -27,7 +27,7 @@ from slotwise.weights import weights
 
 def given_threads(pipeline: Pipeline, rate: float, threads: Mapping[str, int]) -> Allocation:
     """`threads` per operator, charged what they use at `rate`; operators with a fixed load that
-    are left out have the threads of their profile.
+    are left out have the threads of their profile, others its load per thread.
     """
     topology = pipeline.topology
     counts = [_count(pipeline, operator.name, threads) for operator in topology.operators]
@@ -106,7 +106,8 @@ def _charge(
     """
     profile = pipeline.profiles[operator]
     if isinstance(profile, FixedLoad):
-        return profile.cpu, profile.mem, 0.0
+        part = threads / profile.threads
+        return profile.cpu * part, profile.mem * part, 0.0
     service = pipeline.profiles.service(operator, sent)
     costs = pipeline.profiles.costs(operator, sent)
     return (

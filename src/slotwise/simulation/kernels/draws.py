@@ -27,6 +27,7 @@ FORWARD = np.uint64(0xBBE0563303A4615F)
 DETERMINISTIC, EXPONENTIAL, GAMMA_SHAPED, LOGNORMAL, SAMPLES = range(5)
 """How service times vary, as the kernels know it."""
 
+_OWN_KEY = np.uint64(0x94D049BB133111EB)
 _S11 = np.uint64(11)
 _UNIT = 2.0**-53
 _LAYERS = np.uint64(255)
@@ -57,6 +58,14 @@ mixed = part(keys.mixed)
 def number(key: np.uint64, salt: np.uint64, index: int) -> np.uint64:
     """64 random bits."""
     return mixed((key ^ salt) + np.uint64(index) * GAMMA)
+
+
+@part
+def own_key(keys: int, thread: int) -> int:
+    """The constant that a thread writes in place of a key; beyond all `keys` that are drawn, so
+    that no thread's constant is one of them.
+    """
+    return int(keys + int(mixed(_OWN_KEY + np.uint64(thread)) % np.uint64(1 << 40)))
 
 
 @part

@@ -21,6 +21,7 @@ from slotwise.simulation.kernels.draws import (
     TURN,
     mixed,
     number,
+    own_key,
     unit,
 )
 from slotwise.simulation.kernels.jit import kernel, part
@@ -40,7 +41,6 @@ SENDER_SHIFT = 38
 """(sender + 1, number of the tuple) in one integer: bits for the number; 0 is from outside."""
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _HALF = np.uint64(32)
-_OWN_KEY = np.uint64(0x94D049BB133111EB)
 
 
 @part
@@ -201,5 +201,4 @@ def passed_on(world: World, thread: int, handled: int, key: int) -> int:
         return key
     if unit(number(own.key, FORWARD, handled)) < world.forwarded:
         return key
-    # Beyond all drawn keys, so that no thread's constant is one of them.
-    return len(world.key_shares) + int(mixed(_OWN_KEY + np.uint64(thread)) % np.uint64(1 << 40))
+    return own_key(len(world.key_shares), thread)

@@ -134,7 +134,7 @@ def build(plan: Plan, rate: float, options: Options, part: int) -> tuple[World, 
     check_fits(plan)
     network, placement = options.network, plan.placement
     rates = arrival_rates(plan.pipeline.topology, rate, placement.threads)
-    service_s, cpu, mem, slowed = thread_figures(plan, rate)
+    service_s, cpu, mem, slowed = thread_figures(plan, rate, options.keys)
     kinds, shapes, first_sample, samples = variations(plan, options.service, options.service_of)
     operators = _operators(plan)
     operators["variation"], operators["shape"] = kinds, shapes
