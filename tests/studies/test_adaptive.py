@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from slotwise.studies.adaptive import ALPHA_TITLE, CHANGE_AT_S, PAUSE_S, SOCCER_TITLE, STAGES_TITLE
+from slotwise.studies.adaptive import ALPHA_TITLE, SOCCER_TITLE, STAGES_TITLE
+from slotwise.studies.schedulers import CHANGE_AT_S, PAUSE_S
 from slotwise.studies.study import Table
 from tests.studies.quick import quick
 

@@ -7,94 +7,21 @@ scheduler's change in mid-run (3), and the soccer query (10).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import slotwise
-from slotwise.model import NetworkDelays, Observation, Pipeline, Plan
-from slotwise.placers.round_robin import RoundRobin
-from slotwise.placers.topology import TopologyBased
-from slotwise.placers.traffic import TrafficBased
-from slotwise.simulation import Arrivals, Keys, PlanChange, simulate
-from slotwise.studies.given import given_threads, placed, rate_of
+from slotwise.model import NetworkDelays, Observation
+from slotwise.simulation import Keys
+from slotwise.studies.given import rate_of
 from slotwise.studies.paper import paper
+from slotwise.studies.schedulers import CHANGE_AT_S, SCHEDULERS, Results, Workload, steady, timeline
 from slotwise.studies.study import FULL, Chart, Comparison, Effort, Line, Study, Table
 from slotwise.workloads.adaptive import SENSORS, SOCCER_THREADS, chain, chain_threads
 
-SCHEDULERS = ("default", "offline", "online")
-SPREAD = 0.2
-"""V: spout executors emit up to 20 % more or less than the mean."""
-CHANGE_AT_S, PAUSE_S, END_S = 40.0, 10.0, 120.0
 STAGES_TITLE = "Chain: latency and traffic between nodes against stages"
 ALPHA_TITLE = "Chain of 5 stages, 5 times replicated: against α"
 SOCCER_TITLE = "Soccer query"
 SHARE_TITLE = "Online against default, by the delay between nodes"
-
-
-@dataclass(frozen=True)
-class Workload:
-    """A pipeline with the paper's executors, and what its spouts emit."""
-
-    pipeline: Pipeline
-    threads: Mapping[str, int]
-    rate: float
-    keys: Keys
-
-    def run(self, plan: Plan, effort: Effort, duration_s: float | None = None) -> Observation:
-        return simulate(
-            plan,
-            self.rate,
-            arrivals=Arrivals("constant", spread=SPREAD),
-            keys=self.keys,
-            tuples=None if duration_s else effort.pick(200_000, 20_000),
-            duration_s=duration_s,
-            seed=effort.seed,
-        )
-
-    def plans(self, alpha: float, effort: Effort) -> dict[str, Plan]:
-        """By scheduler; `online` sees the traffic and load of a run under `default`."""
-        allocation = given_threads(self.pipeline, self.rate, self.threads)
-        default = placed(self.pipeline, allocation, RoundRobin())
-        measured = self.run(default, effort, CHANGE_AT_S).thread_traffic
-        assert measured is not None
-        return {
-            "default": default,
-            "offline": placed(self.pipeline, allocation, TopologyBased(alpha=alpha)),
-            "online": placed(
-                self.pipeline, allocation, TrafficBased(alpha=alpha), default, measured
-            ),
-        }
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What one scheduler reaches, in steady state."""
-
-    latency_ms: float
-    traffic: float
-    """Tuples/s between nodes."""
-    nodes: int
-    """How many the plan uses."""
-    slot_traffic: float
-    """Tuples/s between slots."""
-    overloaded: bool
-    """Some thread was asked for more than it can do: the latency grows with the run's length."""
-
-    @staticmethod
-    def of(plan: Plan, observation: Observation) -> Seen:
-        assert observation.latency_ms is not None
-        assert observation.inter_node_traffic is not None
-        assert observation.inter_slot_traffic is not None
-        return Seen(
-            observation.latency_ms,
-            observation.inter_node_traffic,
-            len(set(plan.cluster.slot_node[plan.placement.slots].tolist())),
-            observation.inter_slot_traffic,
-            observation.stable is False,
-        )
-
-
-Results = dict[str, Seen]
-"""By scheduler."""
 
 
 def study(effort: Effort = FULL) -> Study:
@@ -104,25 +31,25 @@ def study(effort: Effort = FULL) -> Study:
         for stages in effort.pick((3, 4, 5, 6, 7, 8, 9, 10), (3, 6))
     ]
     by_stages = {
-        (replication, stages): _steady(_chain(stages, replication, 100.0), 0.0, effort)
+        (replication, stages): steady(_chain(stages, replication, 100.0), 0.0, effort)
         for replication, stages in effort.each(stage_points, "stages")
     }
     alphas = effort.pick((0.0, 0.05, 0.1, 0.15, 0.2), (0.0, 0.2))
     by_alpha = {
-        alpha: _steady(_chain(5, 5, 1000.0), alpha, effort) for alpha in effort.each(alphas, "α")
+        alpha: steady(_chain(5, 5, 1000.0), alpha, effort) for alpha in effort.each(alphas, "α")
     }
     delays = effort.pick((0.1, 0.25, 0.5, 1.0, 2.0), (0.1, 1.0))
     by_delay = {
-        delay: _steady(_with_delay(_chain(5, 4, 100.0), delay), 0.0, effort)
+        delay: steady(_with_delay(_chain(5, 4, 100.0), delay), 0.0, effort)
         for delay in effort.each(delays, "delay between nodes")
     }
     timelines = {
-        name: _timeline(workload, effort)
+        name: timeline(workload, effort)
         for name, workload in effort.each(
             [("chain", _uneven_chain()), ("soccer", _soccer())], "change in mid-run"
         )
     }
-    soccer_seen = _steady(_soccer(), 0.0, effort)
+    soccer_seen = steady(_soccer(), 0.0, effort)
     return Study(
         name="adaptive",
         title="Adaptive online scheduling: latency and traffic under three schedulers",
@@ -176,32 +103,6 @@ def _soccer() -> Workload:
 def _with_delay(workload: Workload, delay_ms: float) -> Workload:
     network = NetworkDelays(0.0, 0.3 * delay_ms, delay_ms, delay_ms)
     return replace(workload, pipeline=replace(workload.pipeline, network=network))
-
-
-def _steady(workload: Workload, alpha: float, effort: Effort) -> Results:
-    plans = workload.plans(alpha, effort)
-    return {name: Seen.of(plan, workload.run(plan, effort)) for name, plan in plans.items()}
-
-
-def _timeline(workload: Workload, effort: Effort) -> dict[str, Observation]:
-    """From the start; `online` runs the default schedule until its own is ready."""
-    plans = workload.plans(0.0, effort)
-    starts = {**plans, "online": plans["default"]}
-    changes = {"online": (PlanChange(CHANGE_AT_S, plans["online"], PAUSE_S),)}
-    return {
-        name: simulate(
-            starts[name],
-            workload.rate,
-            arrivals=Arrivals("constant", spread=SPREAD),
-            keys=workload.keys,
-            duration_s=END_S,
-            warm_up=0.0,
-            seed=effort.seed,
-            changes=changes.get(name, ()),
-            windows=int(END_S),
-        )
-        for name in SCHEDULERS
-    }
 
 
 def _below(results: Results, scheduler: str) -> float:

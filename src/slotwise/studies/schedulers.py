@@ -1,0 +1,113 @@
+"""Paper 2's three schedulers on one workload: in steady state, and with a change in mid-run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from slotwise.model import Observation, Pipeline, Plan
+from slotwise.placers.round_robin import RoundRobin
+from slotwise.placers.topology import TopologyBased
+from slotwise.placers.traffic import TrafficBased
+from slotwise.simulation import Arrivals, Keys, PlanChange, simulate
+from slotwise.studies.given import given_threads, placed
+from slotwise.studies.study import Effort
+
+SCHEDULERS = ("default", "offline", "online")
+SPREAD = 0.2
+"""V: spout executors emit up to 20 % more or less than the mean."""
+CHANGE_AT_S, PAUSE_S, END_S = 40.0, 10.0, 120.0
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A pipeline with the paper's executors, and what its spouts emit."""
+
+    pipeline: Pipeline
+    threads: Mapping[str, int]
+    rate: float
+    keys: Keys
+
+    def run(self, plan: Plan, effort: Effort, duration_s: float | None = None) -> Observation:
+        return simulate(
+            plan,
+            self.rate,
+            arrivals=Arrivals("constant", spread=SPREAD),
+            keys=self.keys,
+            tuples=None if duration_s else effort.pick(200_000, 20_000),
+            duration_s=duration_s,
+            seed=effort.seed,
+        )
+
+    def plans(self, alpha: float, effort: Effort) -> dict[str, Plan]:
+        """By scheduler; `online` sees the traffic and load of a run under `default`."""
+        allocation = given_threads(self.pipeline, self.rate, self.threads)
+        default = placed(self.pipeline, allocation, RoundRobin())
+        measured = self.run(default, effort, CHANGE_AT_S).thread_traffic
+        assert measured is not None
+        return {
+            "default": default,
+            "offline": placed(self.pipeline, allocation, TopologyBased(alpha=alpha)),
+            "online": placed(
+                self.pipeline, allocation, TrafficBased(alpha=alpha), default, measured
+            ),
+        }
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one scheduler reaches, in steady state."""
+
+    latency_ms: float
+    traffic: float
+    """Tuples/s between nodes."""
+    nodes: int
+    """How many the plan uses."""
+    slot_traffic: float
+    """Tuples/s between slots."""
+    overloaded: bool
+    """Some thread was asked for more than it can do: the latency grows with the run's length."""
+
+    @staticmethod
+    def of(plan: Plan, observation: Observation) -> Seen:
+        assert observation.latency_ms is not None
+        assert observation.inter_node_traffic is not None
+        assert observation.inter_slot_traffic is not None
+        return Seen(
+            observation.latency_ms,
+            observation.inter_node_traffic,
+            len(set(plan.cluster.slot_node[plan.placement.slots].tolist())),
+            observation.inter_slot_traffic,
+            observation.stable is False,
+        )
+
+
+Results = dict[str, Seen]
+"""By scheduler."""
+
+
+def steady(workload: Workload, alpha: float, effort: Effort) -> Results:
+    """Every scheduler on its own."""
+    plans = workload.plans(alpha, effort)
+    return {name: Seen.of(plan, workload.run(plan, effort)) for name, plan in plans.items()}
+
+
+def timeline(workload: Workload, effort: Effort) -> dict[str, Observation]:
+    """From the start; `online` runs the default schedule until its own is ready."""
+    plans = workload.plans(0.0, effort)
+    starts = {**plans, "online": plans["default"]}
+    changes = {"online": (PlanChange(CHANGE_AT_S, plans["online"], PAUSE_S),)}
+    return {
+        name: simulate(
+            starts[name],
+            workload.rate,
+            arrivals=Arrivals("constant", spread=SPREAD),
+            keys=workload.keys,
+            duration_s=END_S,
+            warm_up=0.0,
+            seed=effort.seed,
+            changes=changes.get(name, ()),
+            windows=int(END_S),
+        )
+        for name in SCHEDULERS
+    }
