@@ -8,7 +8,7 @@ import pytest
 
 import slotwise
 from slotwise import registry
-from slotwise.confirmation import confirmed
+from slotwise.confirmation import SEED, confirmed
 from slotwise.model import (
     Goals,
     Grouping,
@@ -20,7 +20,7 @@ from slotwise.model import (
     VmType,
 )
 from slotwise.planner import Request
-from slotwise.search import MARGINS, search
+from slotwise.search import MARGINS, OTHER_SEEDS, search
 from slotwise.spec.plan_json import plan_to_json
 from tests import builders
 
@@ -170,3 +170,38 @@ def test_the_same_question_has_the_same_answer() -> None:
     pipeline = small(Goals(rate=100, latency_p95_ms=300), nodes=8)
     request = Request(pipeline, 100.0, pipeline.scheduler)
     assert plan_to_json(search(request)) == plan_to_json(search(request))
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Plan, int]]:
+    """What the search simulates: plans, each with the seed."""
+    seen: list[tuple[Plan, int]] = []
+
+    def noted(plan: Plan, seed: int = SEED) -> Plan:
+        seen.append((plan, seed))
+        return confirmed(plan, seed)
+
+    monkeypatch.setattr("slotwise.search.confirmed", noted)
+    return seen
+
+
+def test_what_is_alike_is_simulated_once(simulated: list[tuple[Plan, int]]) -> None:
+    """Every placer puts so little into one slot in the same way, and the goal is just missed."""
+    plan = slotwise.plan(bought(Goals(rate=2, latency_p99_ms=106)))
+    assert [v.goal for v in plan.judged() if v.outcome == "missed"] == ["latency_p99_ms"]
+    assert 1 <= len(simulated) <= 2  # in the search, and the one that comes nearest
+
+
+def test_a_plan_close_to_its_goal_is_settled_by_other_seeds(
+    simulated: list[tuple[Plan, int]],
+) -> None:
+    lax = slotwise.plan(bought(Goals(rate=100, latency_p99_ms=1000)))
+    assert lax.simulated is not None
+    p99_ms = lax.simulated.latency_p99_ms
+    assert p99_ms is not None
+    assert {seed for _, seed in simulated} == {SEED}
+    close = slotwise.plan(bought(Goals(rate=100, latency_p99_ms=p99_ms / 0.95)))
+    assert close.reasons[0].startswith("the cheapest of ")
+    assert {seed for _, seed in simulated} == {SEED, *OTHER_SEEDS}
+    assert close.simulated is not None
+    assert close.simulated.seed == SEED

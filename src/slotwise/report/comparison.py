@@ -35,8 +35,7 @@ def comparison_report(candidates: Sequence[Candidate]) -> RenderableType:
 
 def _table(asked: float, planned: list[tuple[Candidate, Plan, Prediction]]) -> Table:
     made = table(
-        "<Allocator",
-        "Placer",
+        "<Allocator\n+ placer",
         ">Slots",
         ">Extra",
         ">Nodes",
@@ -51,9 +50,10 @@ def _table(asked: float, planned: list[tuple[Candidate, Plan, Prediction]]) -> T
     shown = None
     for candidate, plan, predicted in planned:
         short = predicted.capacity < asked * (1 - 1e-9)
+        if candidate.allocator != shown:
+            made.add_row(Text(candidate.allocator))
         made.add_row(
-            "" if candidate.allocator == shown else Text(candidate.allocator),
-            Text(candidate.placer),
+            Text(f"+ {candidate.placer}"),
             f"{plan.slots:,}",
             f"{plan.extra_slots:,}",
             f"{plan.machines:,}",

@@ -39,8 +39,9 @@ Row = Any
 """A row of a table."""
 SENDER_SHIFT = 38
 """(sender + 1, number of the tuple) in one integer: bits for the number; 0 is from outside."""
-_GOLDEN = (math.sqrt(5) - 1) / 2
+KEPT_TURNS = 1024
 _HALF = np.uint64(32)
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @part
@@ -65,7 +66,7 @@ def caused(stream: Row, sender: Row, handled: int, random_selectivity: bool) -> 
 def receiver(world: World, stream: Row, sender: Row, sent: int, copy: int, key: int) -> int:
     """The thread that gets copy `copy` of the sender's `sent`-th tuple on the stream."""
     if stream.kind == ROUND_ROBIN:
-        turn = _turn(stream, sender, sent) % np.uint64(stream.width)
+        turn = np.uint64(_turn(stream, sender, sent)) % np.uint64(stream.width)
         return int(stream.first + np.int64(turn))
     if stream.kind == GLOBAL:
         return int(stream.first)
@@ -87,14 +88,17 @@ def receiver(world: World, stream: Row, sender: Row, sent: int, copy: int, key: 
 
 
 @part
-def _turn(stream: Row, sender: Row, sent: int) -> np.uint64:
+def _turn(stream: Row, sender: Row, sent: int) -> int:
     """How many turns of receivers are over before the sender's `sent`-th tuple on the stream.
 
-    As in engines, every sender begins with any of them. If all began near one receiver, hundreds of
-    slow senders would go round together, and each receiver would get all its tuples at once.
+    One of several senders begins anywhere, and anew after KEPT_TURNS. Otherwise those with a common
+    pace would keep their distance for ever: near one receiver they would go round together, and
+    each receiver would get all its tuples at once.
     """
-    begin = number(sender.key, TURN, stream.number) >> _HALF
-    return np.uint64(begin + np.uint64(sent))
+    if stream.senders == 1:
+        return int(sent)
+    begin = number(sender.key, TURN + mixed(np.uint64(stream.number)), sent // KEPT_TURNS)
+    return int(np.int64(begin >> _HALF)) + sent
 
 
 @kernel
@@ -102,7 +106,7 @@ def _local_or_shuffle(by_slot: NDArray[np.int64], stream: Row, sender: Row, sent
     slots = by_slot[1, stream.first : stream.first + stream.width]
     begin = np.searchsorted(slots, sender.slot, side="left")
     end = np.searchsorted(slots, sender.slot, side="right")
-    turn = np.int64(_turn(stream, sender, sent))
+    turn = _turn(stream, sender, sent)
     if end > begin:
         return int(by_slot[0, stream.first + begin + turn % (end - begin)])
     return int(stream.first + turn % stream.width)

@@ -82,6 +82,7 @@ _STREAM = np.dtype(
         ("counter", "i8"),  # where the counters of its senders start
         ("pair", "i8"),  # where the counts of its pairs of threads start
         ("weight", "i8"),  # where the cumulative weights of the target's threads start
+        ("senders", "i8"),
     ]
 )
 
@@ -260,6 +261,7 @@ def _streams(plan: Plan, options: Options) -> tuple[Table, Floats]:
         row["before"] = sum(topology.streams[s].selectivity for s in earlier)
         row["counter"], row["pair"] = counter, pair
         row["weight"] = first_weight[target]
+        row["senders"] = senders
         counter += senders
         pair += senders * width
     return rows, weights
