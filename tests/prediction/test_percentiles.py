@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from scipy.optimize import brentq
 
 from slotwise.keys import NUMBER, keys_of_threads
 from slotwise.model import (
+    FixedLoad,
     Grouping,
     NetworkDelays,
+    Node,
     Operator,
     Plan,
     Prediction,
@@ -21,7 +24,7 @@ from slotwise.model import (
     Topology,
 )
 from slotwise.prediction import predict
-from tests.builders import topology
+from tests.builders import cluster, topology
 from tests.simulation.builders import plan
 
 
@@ -102,3 +105,26 @@ def test_many_kinds_of_threads_are_put_together_by_their_time() -> None:
     spare = 1 - 20.0 * share
     expected = quantiles(lambda t: float(share @ np.exp(-spare * t)))
     assert found == pytest.approx(expected, rel=0.01)
+
+
+def test_threads_that_get_no_tuples_do_not_count() -> None:
+    """One of two slots is too slow even for the source; the weights leave its thread of b out."""
+    streams = (Stream("a", "b", grouping=Grouping("weighted")),)
+    of = Topology("weighted", (Operator("a", "source"), Operator("b")), streams)
+    two = replace(cluster(2, 1), nodes=(Node("slow", 1, 3.5, speed=1e-9), Node("fast", 1, 3.5)))
+    made = plan(
+        of,
+        {"a": FixedLoad(1, cpu=0.1), "b": 1.0},
+        {"b": 2},
+        cluster=two,
+        slots=[0, 0, 1],
+        weights={"b": (0.0, 1.0)},
+    )
+    found = percentiles(made, 0.8)
+    assert found == pytest.approx([-math.log(part) / 0.2 for part in (0.5, 0.05, 0.01)], rel=1e-3)
+
+
+def test_a_batch_that_takes_next_to_no_time_beside_the_rest() -> None:
+    through = plan(topology("a>b:3", "b>c"), {"b": 1e12, "c": 1e-6})
+    straight = plan(topology("a>c:3"), {"c": 1e-6})
+    assert percentiles(through, 1e-7) == pytest.approx(percentiles(straight, 1e-7), rel=1e-3)

@@ -23,10 +23,10 @@ NEGLIGIBLE = 1e-7
 
 
 def operator_transforms(queues: ThreadQueues, s: Complexes) -> Complexes:
-    """[operator, s]. Every queue has a bounded wait. O(kinds × s)."""
+    """[operator, s]. Every queue that gets tuples has a bounded wait. O(kinds × s)."""
     kinds = _put_together(queues)
     made = np.ones((len(kinds.operator), len(s)), dtype=np.complex128)
-    served = np.flatnonzero(kinds.service_s > 0)
+    served = np.flatnonzero((kinds.service_s > 0) & (kinds.weight > 0))
     if len(served):
         made[served] = _times(kinds, served, s)
     starts = np.searchsorted(kinds.operator, np.arange(queues.operators))
@@ -94,7 +94,8 @@ def _put_together(queues: ThreadQueues) -> ThreadQueues:
     total = summed(weight, at)
 
     def mean(values: Floats) -> Floats:
-        return summed(values[order] * weight, at) / np.maximum(total, 1e-300)
+        parts = np.where(weight > 0, values[order] * weight, 0.0)
+        return summed(parts, at) / np.maximum(total, 1e-300)
 
     waits = queues.waits
     return ThreadQueues(
