@@ -39,23 +39,24 @@ def _times(kinds: ThreadQueues, served: NDArray[np.int64], s: Complexes) -> Comp
     first = _first_wait(
         kinds.waits.first_s[served], kinds.utilisation[served], burst * service_s, scv / burst, s
     )
-    service = _gamma(service_s, scv, s)
-    made = first * service
+    made = first * _gamma(service_s, scv, s)
     several = np.flatnonzero(batch > 1 + 1e-9)
-    many = batch[several]
-    all_of_it = _gamma(many * service_s[several], scv[several] / many, s)
-    made[several] *= _before_in_batch(many, service[several], all_of_it)
+    made[several] *= _before_in_batch(batch[several], service_s[several], scv[several], s)
     return made
 
 
-def _before_in_batch(batch: Floats, service: Complexes, all_of_it: Complexes) -> Complexes:
-    """A batch's tuples have 0, 1, … services before theirs, each as likely: a geometric sum.
+def _before_in_batch(batch: Floats, service_s: Floats, scv: Floats, s: Complexes) -> Complexes:
+    """A batch's tuples have 0, 1, … services before theirs, each as likely: a geometric sum."""
+    spent = _lasting(batch * service_s, scv / batch, s)
+    return np.asarray(spent / (batch[:, None] * _lasting(service_s, scv, s)))
 
-    Where the whole batch takes next to no time beside 1/s, it is 1; its quotient would be 0 / 0.
+
+def _lasting(mean_s: Floats, scv: Floats, s: Complexes) -> Complexes:
+    """1 - E exp(-s T) of a gamma time. Where that is next to nothing it is s E T: the difference
+    would be rounding.
     """
-    spent = 1 - all_of_it
-    lasting = np.abs(spent) > NEGLIGIBLE
-    return np.divide(spent, batch[:, None] * (1 - service), out=np.ones_like(spent), where=lasting)
+    found = 1 - _gamma(mean_s, scv, s)
+    return np.where(np.abs(found) > NEGLIGIBLE, found, np.multiply.outer(mean_s, s))
 
 
 def _first_wait(
