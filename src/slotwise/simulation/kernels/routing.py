@@ -18,7 +18,6 @@ from slotwise.simulation.kernels.draws import (
     FORWARD,
     KEY,
     TARGET,
-    TURN,
     mixed,
     number,
     own_key,
@@ -39,7 +38,7 @@ Row = Any
 """A row of a table."""
 SENDER_SHIFT = 38
 """(sender + 1, number of the tuple) in one integer: bits for the number; 0 is from outside."""
-KEPT_TURNS = 1024
+KEPT_TURNS_BITS = 10
 _HALF = np.uint64(32)
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -91,14 +90,15 @@ def receiver(world: World, stream: Row, sender: Row, sent: int, copy: int, key: 
 def _turn(stream: Row, sender: Row, sent: int) -> int:
     """How many turns of receivers are over before the sender's `sent`-th tuple on the stream.
 
-    One of several senders begins anywhere, and anew after KEPT_TURNS. Otherwise those with a common
-    pace would keep their distance for ever: near one receiver they would go round together, and
-    each receiver would get all its tuples at once.
+    One of several senders begins anywhere, and anew after 1,024 tuples. Otherwise those with a
+    common pace would keep their distance for ever: near one receiver they would go round together,
+    and each receiver would get all its tuples at once.
     """
     if stream.senders == 1:
         return int(sent)
-    begin = number(sender.key, TURN + mixed(np.uint64(stream.number)), sent // KEPT_TURNS)
-    return int(np.int64(begin >> _HALF)) + sent
+    # The key is random: the upper half of any odd multiple of it is, too.
+    multiple = np.uint64(2 * (sent >> KEPT_TURNS_BITS) + 1) + (np.uint64(stream.number) << _HALF)
+    return int(np.int64((sender.key * multiple) >> _HALF)) + sent
 
 
 @kernel
