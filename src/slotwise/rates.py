@@ -4,7 +4,8 @@ Sources emit at their share of the input rate; any other operator gets, per stre
 it, the upstream operator's rate times the stream's selectivity. `all` grouping delivers every
 tuple to every thread, so there the target's thread count multiplies.
 
-Without loops one pass in topological order: O(operators + streams). With loops one sparse solve.
+One pass in topological order, O(operators + streams); each loop is solved for as one, in the cube of
+its operators.
 """
 
 from __future__ import annotations
@@ -114,30 +115,30 @@ def _stream_factors(
 def _solve(
     topology: Topology, factors: NDArray[np.float64], external: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    from scipy.sparse import csc_matrix, identity
-    from scipy.sparse.linalg import spsolve
-
-    size = len(topology.operators)
-    sources, targets = zip(*topology.edges, strict=True)
-    flow = csc_matrix((factors, (targets, sources)), shape=(size, size))
-    solution = spsolve(identity(size, format="csc") - flow, external)
-    return np.asarray(solution, dtype=np.float64)
+    """Part after part from the sources on: only the operators of a loop are solved for together."""
+    operators = external.copy()
+    for members in _parts(topology):
+        inside = set(members)
+        for position in members:
+            for stream in topology.inputs[position]:
+                source = topology.edges[stream][0]
+                if source not in inside:
+                    operators[position] += operators[source] * factors[stream]
+        flow = _flow_inside(topology, factors, members)
+        if flow.any():
+            rest = np.identity(len(members)) - flow
+            operators[members] = np.linalg.solve(rest, operators[members])
+    return operators
 
 
 def _check_loop_gains(topology: Topology, factors: NDArray[np.float64]) -> None:
     """Refuse every strongly connected part whose spectral radius is 1 or more."""
-    graph: rustworkx.PyDiGraph[int, float] = rustworkx.PyDiGraph()
-    graph.add_nodes_from(range(len(topology.operators)))
-    graph.add_edges_from(
-        [(s, t, f) for (s, t), f in zip(topology.edges, factors.tolist(), strict=True)]
-    )
-    for part in rustworkx.strongly_connected_components(graph):
-        members = sorted(part)
-        matrix = rustworkx.digraph_adjacency_matrix(graph.subgraph(members), weight_fn=float)
-        growth = float(np.abs(np.linalg.eigvals(matrix)).max())
+    for members in _parts(topology):
+        flow = _flow_inside(topology, factors, members)
+        growth = float(np.abs(np.linalg.eigvals(flow)).max())
         if growth >= 1 - 1e-12:
             # Growth is per step; in a plain loop, a round takes as many steps as members.
-            plain = np.count_nonzero(matrix) == len(members)
+            plain = np.count_nonzero(flow) == len(members)
             gain = math.prod([growth] * len(members)) if plain else growth
             names = " → ".join(_loop_names(topology, members))
             position = next(
@@ -150,6 +151,29 @@ def _check_loop_gains(topology: Topology, factors: NDArray[np.float64]) -> None:
                 f"lower its selectivities until that is below 1",
                 ("topology", "streams", position),
             )
+
+
+def _parts(topology: Topology) -> list[list[int]]:
+    """The strongly connected parts, those that feed others first: loops, and single operators."""
+    graph: rustworkx.PyDiGraph[int, None] = rustworkx.PyDiGraph()
+    graph.add_nodes_from(range(len(topology.operators)))
+    graph.add_edges_from_no_data(list(topology.edges))
+    # They come by Tarjan's algorithm, the last ones of the flow first.
+    return [sorted(part) for part in reversed(rustworkx.strongly_connected_components(graph))]
+
+
+def _flow_inside(
+    topology: Topology, factors: NDArray[np.float64], members: list[int]
+) -> NDArray[np.float64]:
+    """[target, source]: tuples delivered between members per tuple that the source handles."""
+    inside = {position: i for i, position in enumerate(members)}
+    flow = np.zeros((len(members), len(members)))
+    for position, i in inside.items():
+        for stream in topology.inputs[position]:
+            source = topology.edges[stream][0]
+            if source in inside:
+                flow[i, inside[source]] += factors[stream]
+    return flow
 
 
 def _loop_names(topology: Topology, members: list[int]) -> list[str]:
