@@ -51,4 +51,9 @@ record Pace(
     double seconds = schedule.secondsUntil(span.due());
     return Double.isInfinite(seconds) ? Long.MAX_VALUE : startMicros + Math.round(seconds * 1e6);
   }
+
+  /** How many records of the schedule are due by a time, µs since the epoch. */
+  double recordsBy(long startMicros, long micros) {
+    return schedule.recordsBy((micros - startMicros) * 1e-6);
+  }
 }

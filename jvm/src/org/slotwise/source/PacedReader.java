@@ -80,6 +80,18 @@ final class PacedReader implements SupportsRealTimeRead<InternalRow> {
       return id;
     }
 
+    /** Passes all records that are due by a time. */
+    void takeUntil(long micros) {
+      double records = pace.recordsBy(startMicros, micros);
+      Span before;
+      do {
+        before = span;
+        span = before.after(records, pace.arrivals());
+        read += (span.next() - before.next()) / span.stride();
+        skipEmpty();
+      } while (!span.equals(before) && !span.isEmpty());
+    }
+
     long read() {
       return read;
     }

@@ -42,7 +42,7 @@ final class PacedStream
     throw new UnsupportedOperationException("Spark calls latestOffset(start, limit)");
   }
 
-  /** Micro-batch mode: all that is due by now. Time: the number of records that came due. */
+  /** All that is due by now. Real-time mode asks for it, too, before each batch. */
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
     PacedOffset from = spread(start, pace.partitions());
@@ -50,9 +50,7 @@ final class PacedStream
     List<PacedOffset.Position> reached = new ArrayList<>();
     for (PacedOffset.Position position : from.positions()) {
       PacedReader.Cursor cursor = new PacedReader.Cursor(pace, from.startMicros(), position);
-      while (cursor.dueMicros() <= now) {
-        cursor.take();
-      }
+      cursor.takeUntil(now);
       reached.add(cursor.position());
     }
     return new PacedOffset(from.startMicros(), reached);

@@ -98,7 +98,7 @@ final class Schedule implements Serializable {
       start = rounds * period;
       left = records - rounds * reached[last];
     }
-    int piece = piece(left);
+    int piece = lastUpTo(reached, left);
     double rest = left - reached[piece];
     if (rest <= 0) {
       return start + seconds[piece];
@@ -111,13 +111,30 @@ final class Schedule implements Serializable {
     return root > 0 ? start + seconds[piece] + 2 * rest / root : Double.POSITIVE_INFINITY;
   }
 
-  /** The last piece that begins with no more than so many records: pauses are passed over. */
-  private int piece(double records) {
-    int found = Arrays.binarySearch(reached, records);
-    int piece = found >= 0 ? found : -found - 2;
-    while (piece + 1 < reached.length && reached[piece + 1] <= records) {
-      piece++;
+  /** How many records have come so many seconds after the start. */
+  double recordsBy(double time) {
+    int last = reached.length - 1;
+    double before = 0;
+    double left = Math.max(time, 0);
+    if (period > 0) {
+      double rounds = Math.floor(left / period);
+      before = rounds * reached[last];
+      left -= rounds * period;
     }
-    return piece;
+    int piece = lastUpTo(seconds, left);
+    double since = left - seconds[piece];
+    double slope =
+        piece == last ? 0 : (rates[piece + 1] - rates[piece]) / (seconds[piece + 1] - seconds[piece]);
+    return before + reached[piece] + since * (rates[piece] + slope * since / 2);
+  }
+
+  /** The last of rising numbers that is no more than the limit: pauses and jumps are passed over. */
+  private static int lastUpTo(double[] numbers, double limit) {
+    int found = Arrays.binarySearch(numbers, limit);
+    int last = found >= 0 ? found : -found - 2;
+    while (last + 1 < numbers.length && numbers[last + 1] <= limit) {
+      last++;
+    }
+    return last;
   }
 }

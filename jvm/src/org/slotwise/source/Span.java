@@ -18,4 +18,24 @@ record Span(long next, long stride, long end, double due) implements Serializabl
   Span afterNext(Arrivals arrivals) {
     return new Span(next + stride, stride, end, due + arrivals.gap(next + stride, stride));
   }
+
+  /** Without the ids that are due by {@code records}. O(1) for even arrivals, else their number. */
+  Span after(double records, Arrivals arrivals) {
+    long count = 0;
+    double reached = due;
+    if (arrivals.isPoisson()) {
+      while (reached <= records && count < left()) {
+        count++;
+        reached += arrivals.gap(next + count * stride, stride);
+      }
+    } else if (due <= records) {
+      count = Math.min((long) ((records - due) / stride) + 1, left());
+      reached += (double) count * stride;
+    }
+    return new Span(next + count * stride, stride, end, reached);
+  }
+
+  private long left() {
+    return isEmpty() ? 0 : (end - next - 1) / stride + 1;
+  }
 }

@@ -62,6 +62,32 @@ final class PacedOffsetTest {
     noneIsLostOrDoubled("poisson");
   }
 
+  private static void takenAtOnceAsOneByOne(String arrivals) {
+    for (int seed = 0; seed < 50; seed++) {
+      Random random = new Random(seed);
+      Pace pace = pace(arrivals, 3);
+      PacedOffset offset = PacedOffset.first(0, 3, END, pace.arrivals());
+      offset = readSome(pace, offset, random, new HashSet<>()).spread(2, END, pace.arrivals());
+      // Never exactly at a record: due times are rounded to microseconds.
+      long now = random.nextInt(12_000) * 1000L + 501;
+      for (int p = 0; p < 2; p++) {
+        PacedReader.Cursor atOnce = cursor(pace, offset, p);
+        atOnce.takeUntil(now);
+        PacedReader.Cursor oneByOne = cursor(pace, offset, p);
+        while (oneByOne.dueMicros() <= now) {
+          oneByOne.take();
+        }
+        assert atOnce.read() == oneByOne.read() : atOnce.read() + " for " + oneByOne.read();
+        assert atOnce.dueMicros() == oneByOne.dueMicros();
+      }
+    }
+  }
+
+  static void whatIsDueIsTakenAtOnce() {
+    takenAtOnceAsOneByOne("constant");
+    takenAtOnceAsOneByOne("poisson");
+  }
+
   static void evenArrivalsAreDueAtTheirIdWhateverThePartitions() {
     Pace pace = pace("constant", 3);
     PacedOffset offset = PacedOffset.first(5_000_000, 3, END, pace.arrivals());

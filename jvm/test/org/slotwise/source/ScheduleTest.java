@@ -49,6 +49,23 @@ final class ScheduleTest {
     near(Schedule.parse("0:0,4:0,4:10", "5").secondsUntil(25), 5 + 5 + 4.5);
   }
 
+  static void recordsByATimeAreTheInverse() {
+    for (Schedule each :
+        new Schedule[] {
+          points("0:1000"),
+          points("0:100,2:100,2:0,6:0,6:50"),
+          points("0:0,10:100"),
+          Schedule.parse("0:10,4:10,4:60,5:60", "5"),
+          Schedule.parse("0:0,4:0,4:10", "5")
+        }) {
+      for (double records = 0.5; records < 1000; records += 7.25) {
+        near(each.recordsBy(each.secondsUntil(records)), records);
+      }
+    }
+    near(points("0:100,1:100,1:0").recordsBy(1e9), 100);
+    near(points("0:100").recordsBy(-1), 0);
+  }
+
   static void invalidOnesAreRefused() {
     for (String invalid :
         new String[] {
