@@ -12,10 +12,14 @@ from slotwise.model import (
     FixedLoad,
     Goals,
     Grouping,
+    Hop,
     Logic,
+    Measurement,
     NetworkDelays,
     Node,
     Pipeline,
+    Platform,
+    ProfileForms,
     Profiles,
     Scheduler,
     ServiceRate,
@@ -87,10 +91,41 @@ thread_tables = st.lists(st.integers(1, 100), min_size=1, max_size=4, unique=Tru
         )
     ).map(ThreadTable)
 )
+task_costs = st.builds(TaskCosts, positive, not_negative, not_negative, not_negative)
+service_rates = st.builds(ServiceRate, positive, *[not_negative] * 4)
+measurements = st.builds(
+    Measurement,
+    st.datetimes().map(lambda at: f"{at.isoformat()}Z"),
+    names,
+    names,
+    names,
+    st.none() | positive,
+    st.none() | positive,
+    st.integers(1, 99),
+    st.none() | not_negative,
+    st.sampled_from(["experiment", "run"]),
+)
+profile_forms = st.builds(
+    ProfileForms,
+    st.none() | thread_tables,
+    st.none() | task_costs,
+    service_rates,
+    st.none() | measurements,
+)
+platforms = st.builds(
+    Platform,
+    not_negative,
+    not_negative,
+    *[st.builds(Hop, *[not_negative] * 4)] * 3,
+    *[not_negative] * 6,
+    positive,
+    st.none() | measurements,
+)
 profiles = st.one_of(
     thread_tables,
-    st.builds(TaskCosts, positive, not_negative, not_negative, not_negative),
-    st.builds(ServiceRate, positive, *[not_negative] * 4),
+    task_costs,
+    service_rates,
+    profile_forms,
     st.builds(FixedLoad, st.integers(1, 5), not_negative, not_negative),
 )
 choices = st.builds(
@@ -123,4 +158,5 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
         draw(st.builds(Goals, goal, goal, st.none() | st.integers(1, 99))),
         draw(st.builds(NetworkDelays, *[not_negative] * 4)),
         draw(st.just(Scheduler()) | st.builds(Scheduler, choices, choices, choices)),
+        platform=draw(st.just(Platform()) | platforms),
     )

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.model import Cluster, Pipeline, Placement, SlotwiseError, Topology
+from slotwise.model import Cluster, Pipeline, Placement, Platform, SlotwiseError, Topology
 from slotwise.prediction.groups import Floats, Groups, groups_of, summed
+from slotwise.prediction.overheads import overheads_of
 from slotwise.prediction.rate import cpu_need, sustained_rate
 from slotwise.rates import ArrivalRates, arrival_rates
 
@@ -26,6 +27,10 @@ def weights(
     """
     groups = groups_of(pipeline, cluster, placement)
     unit = arrival_rates(pipeline.topology, 1.0, placement.threads)
+    if pipeline.platform != Platform():
+        # Where tuples go to decides what they cost; as if they were divided evenly.
+        overheads = overheads_of(pipeline, cluster, groups, unit)
+        groups = overheads.charged(groups.even_shares())
     shares = proportional_shares(groups, pipeline.topology, unit, cluster)
     keys, at = np.unique(groups.operator * cluster.slots + groups.slot, return_inverse=True)
     per_thread = summed(shares, at) / summed(groups.threads.astype(np.float64), at)

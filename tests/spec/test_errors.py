@@ -29,6 +29,7 @@ catalog:
   - {type: D2, slots: 2, memory_gb: 7}
 goals: {rate: 20, latency_ms: 100}
 """
+MEASURED = "{at: 2026-11-18T09:30:00Z, spark: 4.3.0, java: 17.0.1, cpu: Some, source: run}"
 LOOP = "    - {from: out, to: work, selectivity: 0.5, loop: true}\n"
 CLUSTER = "cluster:\n  - {name: a, count: 2, slots: 1, memory_gb: 2}\n"
 CATALOG = SPEC[SPEC.index("catalog:") : SPEC.index("goals:")]
@@ -161,12 +162,44 @@ CASES = {
     "profile without form": (
         ("{service: {rate: 40, cpu: 0.1}}", "{}"),
         "13:3: profiles.out: the profile has no figures: "
-        "expected exactly one of threads, costs, service, fixed",
+        "expected threads, costs, service, or fixed",
     ),
-    "profile of two forms": (
+    "profile of a fixed load and another form": (
         ("{service: {", "{fixed: {}, service: {"),
-        "13:3: profiles.out: the profile has both service and fixed: expected exactly one of",
+        "13:3: profiles.out: the profile has both fixed and service: expected fixed alone",
     ),
+    "a fixed load that was measured": (
+        ("{fixed: {threads: 1, cpu: 0.1}}", f"{{fixed: {{}}, measured: {MEASURED}}}"),
+        "11:3: profiles.in: the profile has both fixed and measured: expected fixed alone",
+    ),
+    "measured without figures": (
+        ("{service: {rate: 40, cpu: 0.1}}", f"{{measured: {MEASURED}}}"),
+        "13:3: profiles.out: the profile has no figures",
+    ),
+    "measured at no date": (
+        (
+            "cpu: 0.1}}\ncat",
+            f"cpu: 0.1}}, measured: {MEASURED.replace('T09:30:00Z', ' noon')}}}\ncat",
+        ),
+        "13:3: at is '2026-11-18 noon': expected a date and time such as 2026-11-18T09:30:00Z",
+    ),
+    "measured by nobody": (
+        ("cpu: 0.1}}\ncat", f"cpu: 0.1}}, measured: {MEASURED.replace('run', 'guess')}}}\ncat"),
+        "13:124: profiles.out.measured.source is \"guess\": expected one of 'experiment' or 'run'",
+    ),
+    "negative hop": (
+        ("goals:", "platform: {in_node: {send_us: -1}}\ngoals:"),
+        "17:31: platform.in_node.send_us is -1: expected a number ≥ 0",
+    ),
+    "platform measured at no date": (
+        ("goals:", f"platform: {{measured: {MEASURED.replace('T09:30:00Z', ' noon')}}}\ngoals:"),
+        "17:12: at is '2026-11-18 noon': expected a date and time",
+    ),
+    "an include in a text": (
+        ("goals:", "include: [a.yaml]\ngoals:"),
+        "17:1: only a spec file can include others: write the profiles out here",
+    ),
+    "an include of nothing": (("goals:", "include: []\ngoals:"), "17:1: include is empty"),
     "costs all zero": (("{service: {rate: 40, cpu: 0.1}}", "{costs: {}}"), "13:3: all task costs"),
     "missing key": (("rate: 40, ", ""), "13:9: 'profiles.out.service' has no 'rate': add it"),
     "missing section": ((CATALOG, ""), "1:1: there are no machines: add a 'catalog' of types"),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from slotwise import workloads
 from slotwise.model import Pipeline
 from slotwise.spec import SpecError, dump, load, loads
-from slotwise.spec.files import MOST_BYTES
+from slotwise.spec.reading import MOST_BYTES
 from tests.strategies import pipelines
 
 

@@ -5,6 +5,7 @@ from slotwise.model.cluster import Cluster, Node, Slot, VmType
 from slotwise.model.deployment import Change, Deployment
 from slotwise.model.errors import ModelError, Refused, SlotwiseError
 from slotwise.model.goals import USUAL_HEADROOM, Goals, Verdict, missed
+from slotwise.model.measurement import Measurement
 from slotwise.model.observation import (
     LinkLoad,
     Observation,
@@ -19,15 +20,17 @@ from slotwise.model.observation import (
 from slotwise.model.pipeline import Choice, NetworkDelays, Pipeline, Scheduler
 from slotwise.model.placement import CommunicationSchedule, Placement
 from slotwise.model.plan import Plan
+from slotwise.model.platform import Hop, Platform
 from slotwise.model.profile import (
     FixedLoad,
     Profile,
-    Profiles,
+    ProfileForms,
     ServiceRate,
     TaskCosts,
     ThreadRow,
     ThreadTable,
 )
+from slotwise.model.profiles import Profiles
 from slotwise.model.refusal import Refusal
 from slotwise.model.schedule import Schedule
 from slotwise.model.topology import Grouping, Logic, Operator, Stream, Topology
@@ -46,8 +49,10 @@ __all__ = [
     "FixedLoad",
     "Goals",
     "Grouping",
+    "Hop",
     "LinkLoad",
     "Logic",
+    "Measurement",
     "ModelError",
     "NetworkDelays",
     "Node",
@@ -58,8 +63,10 @@ __all__ = [
     "Pipeline",
     "Placement",
     "Plan",
+    "Platform",
     "Prediction",
     "Profile",
+    "ProfileForms",
     "Profiles",
     "Refusal",
     "Refused",

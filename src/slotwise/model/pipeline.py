@@ -10,7 +10,8 @@ from slotwise.model.cluster import Cluster, VmType
 from slotwise.model.errors import ModelError
 from slotwise.model.goals import Goals
 from slotwise.model.limits import check_range, not_negative, set_fields
-from slotwise.model.profile import Profiles
+from slotwise.model.platform import Platform
+from slotwise.model.profiles import Profiles
 from slotwise.model.topology import Topology
 
 Engine = Literal["auto", "real-time", "micro-batch"]
@@ -76,6 +77,8 @@ class Pipeline:
     scheduler: Scheduler = Scheduler()
     engine: Engine = "auto"
     """How Spark runs it: `auto` takes real-time mode unless an operator is Python code."""
+    platform: Platform = field(default_factory=Platform)
+    """What the engine itself takes."""
 
     def __post_init__(self) -> None:
         if bool(self.catalog) == (self.cluster is not None):

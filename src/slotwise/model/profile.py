@@ -1,4 +1,4 @@
-"""What an operator costs, in one of three measured forms, and each seen as the other two.
+"""What an operator costs: one of three forms, or several that were measured together.
 
 CPU and memory are fractions of one reference slot (1.0 = a whole slot), rates are tuples/s.
 """
@@ -6,15 +6,16 @@ CPU and memory are fractions of one reference slot (1.0 = a whole slot), rates a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slotwise.model.errors import ModelError
-from slotwise.model.limits import check_range, count, not_negative, positive, set_fields
+from slotwise.model.limits import count, not_negative, positive, set_fields
+from slotwise.model.measurement import Measurement
 from slotwise.model.words import counted
 
 POINTS_PER_CORE = 100.0
@@ -23,8 +24,8 @@ TRANSFER_SHARE = 0.1
 """P-Deployer's α: the share of a core one task may spend on sending and receiving."""
 TASK_MEMORY_MB = 512.0
 """P-Deployer's β: the memory one task may use."""
-MOST_THREADS_PER_SLOT = 100
-"""Where neither CPU nor memory says when a slot is full, this many threads fill it."""
+
+Form = TypeVar("Form")
 
 
 @dataclass(frozen=True)
@@ -168,111 +169,43 @@ class FixedLoad:
         )
 
 
-Profile = ThreadTable | TaskCosts | ServiceRate | FixedLoad
-
-
 @dataclass(frozen=True)
-class Profiles:
-    """Every operator's profile, and each in the form an algorithm asks for.
+class ProfileForms:
+    """Several forms of one operator's profile, and how they were measured; at least one form."""
 
-    An algorithm made for one form can run on the others: `table`, `costs` and `service` convert.
-    What one form does not give (transfer cost in a thread table, say) is 0 in the other; `derived`
-    says whether a view was converted, so that results can say so. Task costs count memory for
-    tuples in and out (paper 3, Equation 2), the other forms for tuples in: `sent_per_tuple` is how
-    many tuples the operator sends for each that it handles. It matters for memory only.
-    """
-
-    by_operator: Mapping[str, Profile]
-    slot_memory_mb: float
+    table: ThreadTable | None = None
+    costs: TaskCosts | None = None
+    service: ServiceRate | None = None
+    measurement: Measurement | None = None
 
     def __post_init__(self) -> None:
-        """What users give is checked here, since views of it may have any magnitude."""
-        memory_mb = positive(self.slot_memory_mb, "slot_memory_mb", path=("slot_memory_gb",))
-        check_range(memory_mb, "slot_memory_mb", path=("slot_memory_gb",))
-        set_fields(self, slot_memory_mb=memory_mb)
-        for operator, profile in self.by_operator.items():
-            for part in profile.rows if isinstance(profile, ThreadTable) else (profile,):
-                for field in fields(part):
-                    figure = getattr(part, field.name)
-                    check_range(figure, field.name, operator, ("profiles", operator))
+        if not self.forms:
+            raise ModelError("the profile has no figures: expected a table, costs or a service")
 
-    def __getitem__(self, operator: str) -> Profile:
-        return self.by_operator[operator]
+    @property
+    def forms(self) -> tuple[ThreadTable | ServiceRate | TaskCosts, ...]:
+        """Those that are there; what is missing is converted from the first."""
+        return tuple(form for form in (self.table, self.service, self.costs) if form is not None)
 
-    def fixed(self, operator: str) -> FixedLoad | None:
-        profile = self[operator]
-        return profile if isinstance(profile, FixedLoad) else None
 
-    def service_scv(self, operator: str) -> float:
-        """Squared coefficient of variation of service times: 1, exponential, unless it is known."""
-        match self[operator]:
-            case ServiceRate() as profile:
-                return profile.service_scv
-            case FixedLoad():
-                return 0.0
-            case _:
-                return 1.0
+Profile = ThreadTable | TaskCosts | ServiceRate | FixedLoad | ProfileForms
 
-    def arrival_scv(self, operator: str) -> float:
-        """Likewise of the times between arrivals: 1, Poisson, unless it is known."""
-        profile = self[operator]
-        return profile.arrival_scv if isinstance(profile, ServiceRate) else 1.0
 
-    def transfer_cpu(self, operator: str) -> float:
-        """Seconds of a core for each tuple sent to or received from another node; 0 if unknown."""
-        match self[operator]:
-            case TaskCosts(transfer_points=points):
-                return points / POINTS_PER_CORE
-            case _:
-                return 0.0
+def form_of(profile: Profile, kind: type[Form]) -> Form | None:
+    """The profile in this form, if it has it."""
+    forms = profile.forms if isinstance(profile, ProfileForms) else (profile,)
+    return next((form for form in forms if isinstance(form, kind)), None)
 
-    def derived(self, operator: str, form: type) -> bool:
-        return not isinstance(self[operator], form)
 
-    def table(self, operator: str, sent_per_tuple: float = 1.0) -> ThreadTable:
-        """As a thread table; the other forms scale linearly until a slot is full."""
-        if isinstance(profile := self[operator], ThreadTable):
+def with_variation(profile: Profile, **scv: float) -> Profile:
+    """The profile with another `arrival_scv` or `service_scv`, if it has a service rate."""
+    match profile:
+        case ServiceRate():
+            return replace(profile, **scv)
+        case ProfileForms(service=ServiceRate() as service):
+            return replace(profile, service=replace(service, **scv))
+        case _:
             return profile
-        service = self.service(operator, sent_per_tuple)
-        return _linear_table(service.rate, service.cpu, service.mem)
-
-    def service(self, operator: str, sent_per_tuple: float = 1.0) -> ServiceRate:
-        """As a service rate: what one thread does in a full bundle."""
-        match self[operator]:
-            case ServiceRate() as service:
-                return service
-            case ThreadTable() as table:
-                best = table.best
-                return ServiceRate(
-                    best.rate / best.threads, best.cpu / best.threads, best.mem / best.threads
-                )
-            case TaskCosts() as costs:
-                rate = costs.thread_rate
-                cpu = rate * costs.cpu_points / POINTS_PER_CORE
-                memory_mb = rate * (1 + sent_per_tuple) * costs.memory_mb
-                return ServiceRate(rate, cpu, memory_mb / self.slot_memory_mb)
-            case FixedLoad():
-                raise TypeError(f"'{operator}' has a fixed load: it has no rate")
-
-    def costs(self, operator: str, sent_per_tuple: float = 1.0) -> TaskCosts:
-        """As task costs: per tuple what a thread in a full bundle spends; no transfer cost."""
-        if isinstance(profile := self[operator], TaskCosts):
-            return profile
-        service = self.service(operator)
-        return TaskCosts(
-            cpu_points=POINTS_PER_CORE * service.cpu / service.rate,
-            memory_mb=service.mem * self.slot_memory_mb / service.rate / (1 + sent_per_tuple),
-            sojourn_ms=1000.0 / service.rate,
-        )
-
-
-def _linear_table(rate: float, cpu: float, mem: float) -> ThreadTable:
-    """One thread's figures, multiplied until CPU or memory of a slot is full."""
-    largest = max(cpu, mem)
-    room = math.floor(1 / largest + 1e-9) if largest > 0 else MOST_THREADS_PER_SLOT
-    fill = min(max(1, room), MOST_THREADS_PER_SLOT)
-    counts = (1,) if fill == 1 else (1, fill)
-    return ThreadTable(tuple(ThreadRow(n, n * rate, n * cpu, n * mem) for n in counts))
 
 
 def _ratio(numerator: float, denominator: float) -> float:

@@ -24,8 +24,8 @@ from slotwise.model import (
 )
 from slotwise.prediction.groups import Floats, Groups, groups_of, shares_by_weight, summed
 from slotwise.prediction.latency import Work, operator_loads, sink_latency_ms, sojourn_ms
-from slotwise.prediction.network import Distances, distances
-from slotwise.prediction.overheads import with_transfers
+from slotwise.prediction.network import Distances, delays_by_distance_ms, distances
+from slotwise.prediction.overheads import overheads_of
 from slotwise.prediction.percentiles import PERCENTILES, latency_percentiles_ms
 from slotwise.prediction.rate import busiest_shares, own_shares, slot_cpu, sustained_rate
 from slotwise.prediction.shared_queues import shared_queue_times_ms
@@ -49,22 +49,23 @@ def predict(plan: Plan, rate: float | None = None) -> Prediction:
     proportional = shares_by_weight(alone, plan, cluster.slots)
     shares = own_shares(alone, topology, unit, proportional)
     busiest = busiest_shares(alone, topology, unit, proportional)
-    groups = with_transfers(pipeline, cluster, alone, unit, shares)
+    overheads = overheads_of(pipeline, cluster, alone, unit)
+    groups = overheads.charged(shares)
     own = sustained_rate(groups, shares, unit, cluster, busiest=busiest)
 
     def capacity(shares: Floats) -> float:
-        charged = with_transfers(pipeline, cluster, alone, unit, shares)
-        return sustained_rate(charged, shares, unit, cluster).rate
+        return sustained_rate(overheads.charged(shares), shares, unit, cluster).rate
 
     asked = offered / own.rate if own.rate > 0 else math.inf
 
     rates = unit.scaled(offered)
     arriving = rates.operators[groups.operator] * shares
     most = rates.operators[groups.operator] * busiest
-    work = _work(groups, arriving, most, cluster, _service_scv(pipeline, groups, alone))
+    work = _work(groups, arriving, most, cluster, _service_scv(pipeline, groups, overheads.own))
     travel = distances(topology, cluster, groups, shares)
     cpu = slot_cpu(groups, arriving, cluster.slots)
     memory = groups.per_slot(_memory(groups, arriving), cluster.slots)
+    memory += groups.idle(groups.idle_mem, cluster.slots)
     # Rates and times of extreme magnitudes may vanish beside each other: the limits are right.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         times = _times(plan, groups, proportional, work, rates, travel)
@@ -98,13 +99,14 @@ def _times(
 ) -> dict[str, Any]:
     """Latencies at sinks, sojourn times, and the operators with their waits."""
     pipeline, topology = plan.pipeline, plan.pipeline.topology
-    delays = travel.mean_delay_ms(pipeline.network)
+    delays_ms = delays_by_distance_ms(pipeline, rates, plan.placement.threads)
+    delays = travel.mean_delay_ms(delays_ms)
     kinds = thread_kinds(plan, groups, by_weight)
     queues = thread_queues(plan, groups, kinds, work, rates, delays)
     times = queues.times()
     shared_ms = shared_queue_times_ms(pipeline, groups, work, rates)
     latency_ms = sink_latency_ms(topology, times.ms, rates, delays)
-    p50, p95, p99 = _percentiles_ms(plan, queues, rates, travel, latency_ms)
+    p50, p95, p99 = _percentiles_ms(topology, queues, rates, travel, delays_ms, latency_ms)
     network_ms = float(rates.streams @ delays) / rates.external
     return {
         "latency_ms": latency_ms,
@@ -120,25 +122,25 @@ def _times(
 
 
 def _percentiles_ms(
-    plan: Plan,
+    topology: Topology,
     queues: ThreadQueues,
     rates: ArrivalRates,
     travel: Distances,
+    delays_ms: Floats,
     mean_ms: float | None,
 ) -> Sequence[float | None]:
     """Not known, or unbounded, where the mean latency is."""
     if mean_ms is None or math.isinf(mean_ms):
         return [mean_ms] * len(PERCENTILES)
-    topology, network = plan.pipeline.topology, plan.pipeline.network
-    return latency_percentiles_ms(topology, queues, rates, travel, network, mean_ms)
+    return latency_percentiles_ms(topology, queues, rates, travel, delays_ms, mean_ms)
 
 
-def _service_scv(pipeline: Pipeline, groups: Groups, alone: Groups) -> Floats:
-    """Per group; what overheads add to the service times of `alone` does not vary."""
+def _service_scv(pipeline: Pipeline, groups: Groups, own: Groups) -> Floats:
+    """Per group; what overheads add to the service times of `own` does not vary."""
     operators = pipeline.topology.operators
     scv = np.array([pipeline.profiles.service_scv(operator.name) for operator in operators])
-    own = np.divide(groups.peak, alone.peak, out=np.ones(len(groups.peak)), where=~groups.fixed)
-    return np.asarray(scv[groups.operator] * own**2)
+    part = np.divide(groups.peak, own.peak, out=np.ones(len(groups.peak)), where=~groups.fixed)
+    return np.asarray(scv[groups.operator] * part**2)
 
 
 def _work(
@@ -154,7 +156,8 @@ def _work(
     # A queue that is just full never empties; a slot short of CPU holds up all its threads.
     overloaded = (most >= capacity * (1 - 1e-9)) | (slowed < 1 - 1e-9)
     busy = np.where(groups.fixed, 1.0, np.minimum(arriving / groups.peak, 1.0))
-    return Work(capacity, overloaded & ~groups.fixed, groups.cpu * busy * slowed, service_scv)
+    cpu = (groups.always_cpu + groups.cpu * busy) * slowed
+    return Work(capacity, overloaded & ~groups.fixed, cpu, service_scv)
 
 
 def _stream_loads(topology: Topology, rates: ArrivalRates) -> tuple[StreamLoad, ...]:
@@ -166,7 +169,7 @@ def _stream_loads(topology: Topology, rates: ArrivalRates) -> tuple[StreamLoad, 
 
 def _memory(groups: Groups, arriving: Floats) -> Floats:
     """The model's memory at the peak rate, scaled to the actual one; fixed loads as they are."""
-    return np.where(groups.fixed, groups.mem, groups.mem * np.minimum(1, arriving / groups.peak))
+    return np.asarray(groups.always_mem + groups.mem * np.minimum(1, arriving / groups.peak))
 
 
 def slot_loads(cluster: Cluster, cpu: Floats, memory: Floats) -> tuple[SlotLoad, ...]:

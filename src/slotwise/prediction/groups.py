@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from slotwise.model import Cluster, Pipeline, Placement, Plan, Topology
 from slotwise.rates import sent_per_tuple
 
 Floats = NDArray[np.float64]
+_AT_PEAK = ("peak", "cpu", "mem", "always_cpu", "always_mem")
+"""What a part of a group's threads has its part of."""
 
 
 def summed(values: Floats, by: NDArray[np.int64], size: int = 0) -> Floats:
@@ -23,8 +26,10 @@ def summed(values: Floats, by: NDArray[np.int64], size: int = 0) -> Floats:
 class Groups:
     """Parallel arrays, one entry per operator and slot it uses, ordered by operator.
 
-    `peak` is the model's rate at that thread count on that node, infinite for a fixed load; `cpu`
-    and `mem` are what the group takes at its peak, in reference slots. `leads` marks thread 0 of
+    `peak` is the model's rate at that thread count on that node, infinite where threads take no
+    time (a fixed load); `cpu` and `mem` are what the group takes at its peak, in reference slots,
+    `always_cpu` and `always_mem` what it takes at any rate. Each slot in use takes `idle_cpu` and
+    `idle_mem` beside its groups. `leads` marks thread 0 of
     an operator that `global` grouping feeds: it is a group of its own, since it gets more. `keyed`
     is the group's part of the tuples of a `fields` stream, `keyed_most` what that would be if all
     its threads had as many keys as the one with most.
@@ -39,7 +44,11 @@ class Groups:
     leads: NDArray[np.bool_]
     keyed: Floats
     keyed_most: Floats
+    always_cpu: Floats
+    always_mem: Floats
     operators: int
+    idle_cpu: float = 0.0
+    idle_mem: float = 0.0
 
     @property
     def fixed(self) -> NDArray[np.bool_]:
@@ -71,6 +80,12 @@ class Groups:
         found[first_thread[self.operator[leading]]] = leading
         return found
 
+    def idle(self, each: float, slots: int) -> Floats:
+        """`each` for every slot in use."""
+        used = np.zeros(slots)
+        used[self.slot] = each
+        return used
+
     def even_shares(self) -> Floats:
         """Each group's part of its operator's tuples if every thread gets the same."""
         return self.threads / self.operator_threads[self.operator]
@@ -86,6 +101,7 @@ def groups_of(pipeline: Pipeline, cluster: Cluster, placement: Placement) -> Gro
     """O(threads log threads), for the grouping; profiles are read once per operator."""
     operator, slot, threads = placement.groups
     figures = np.zeros((3, len(operator)))
+    always = np.zeros((2, len(operator)))
     speed = cluster.slot_cpu[slot]
     bounds = np.searchsorted(operator, np.arange(len(placement.threads) + 1))
     sent = sent_per_tuple(pipeline.topology, placement.threads)
@@ -94,7 +110,7 @@ def groups_of(pipeline: Pipeline, cluster: Cluster, placement: Placement) -> Gro
         if (fixed := pipeline.profiles.fixed(each.name)) is not None:
             part = threads[here] / fixed.threads
             figures[0, here] = np.inf
-            figures[1:, here] = fixed.cpu * part, fixed.mem * part
+            always[:, here] = fixed.cpu * part, fixed.mem * part
         else:
             table = pipeline.profiles.table(each.name, float(sent[position]))
             rate, core, memory = table.figures(threads[here].astype(np.float64))
@@ -102,9 +118,12 @@ def groups_of(pipeline: Pipeline, cluster: Cluster, placement: Placement) -> Gro
     leads = np.zeros(len(operator), dtype=np.bool_)
     unkeyed = np.zeros(len(operator))
     peak, cpu, mem = figures
+    platform, profiles = pipeline.platform, pipeline.profiles
     groups = Groups(
-        *(operator, slot, threads, peak, cpu, mem, leads, unkeyed, unkeyed),
+        *(operator, slot, threads, peak, cpu, mem, leads, unkeyed, unkeyed, always[0], always[1]),
         operators=len(placement.threads),
+        idle_cpu=platform.slot_cpu / platform.cores,
+        idle_mem=platform.slot_memory_mb / profiles.slot_memory_mb,
     )
     for position, inputs in enumerate(pipeline.topology.inputs):
         if any(pipeline.topology.streams[s].grouping.kind == "global" for s in inputs):
@@ -158,22 +177,21 @@ def _with_leader(groups: Groups, operator: int, slot: int) -> Groups:
     threads = groups.threads.copy()
     threads[at] -= 1
     unkeyed = np.zeros(len(threads) + 1)
-    whole = Groups(
-        np.insert(groups.operator, at, operator),
-        np.insert(groups.slot, at, slot),
-        np.insert(threads, at, 1),
-        split(groups.peak, one),
-        split(groups.cpu, one),
-        split(groups.mem, one),
-        np.insert(groups.leads, at, True),
-        unkeyed,
-        unkeyed,
-        groups.operators,
+    figures: dict[str, Any] = {name: split(getattr(groups, name), one) for name in _AT_PEAK}
+    whole = replace(
+        groups,
+        operator=np.insert(groups.operator, at, operator),
+        slot=np.insert(groups.slot, at, slot),
+        threads=np.insert(threads, at, 1),
+        leads=np.insert(groups.leads, at, True),
+        keyed=unkeyed,
+        keyed_most=unkeyed,
+        **figures,
     )
     return _without_empty(whole)
 
 
 def _without_empty(groups: Groups) -> Groups:
     kept = groups.threads > 0
-    arrays = [each.name for each in fields(groups) if each.name != "operators"]
+    arrays = [name for name, value in vars(groups).items() if isinstance(value, np.ndarray)]
     return replace(groups, **{name: getattr(groups, name)[kept] for name in arrays})

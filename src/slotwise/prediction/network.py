@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.model import Cluster, NetworkDelays, Topology
+from slotwise.model import Cluster, NetworkDelays, Pipeline, Topology
 from slotwise.prediction.groups import Floats, Groups, summed
+from slotwise.rates import ArrivalRates
 
 Complexes = NDArray[np.complex128]
 
@@ -29,18 +31,51 @@ class Distances:
         within = np.array([self.in_slot, self.in_node, self.in_rack])
         return np.asarray(np.diff(within, axis=0, prepend=0.0, append=1.0).T)
 
-    def mean_delay_ms(self, delays: NetworkDelays) -> Floats:
-        """Per stream, how long a tuple travels in the mean."""
-        return np.asarray(self.parts @ _by_distance_ms(delays))
+    def mean_delay_ms(self, delays_ms: Floats) -> Floats:
+        """Per stream, how long a tuple travels in the mean; see `delays_by_distance_ms`."""
+        if delays_ms.ndim == 1:
+            return np.asarray(self.parts @ delays_ms)
+        return np.asarray((self.parts * delays_ms).sum(axis=1))
 
-    def transforms(self, delays: NetworkDelays, s: Complexes) -> Complexes:
+    def transforms(self, delays_ms: Floats, s: Complexes) -> Complexes:
         """[stream, s]: the Laplace transforms of how long a tuple travels, in seconds."""
-        times_s = _by_distance_ms(delays) / 1000
-        return np.asarray(self.parts @ np.exp(-np.multiply.outer(times_s, s)))
+        passed = np.exp(-np.multiply.outer(delays_ms / 1000, s))
+        if delays_ms.ndim == 1:
+            return np.asarray(self.parts @ passed)
+        return np.asarray(np.einsum("sd,sdk->sk", self.parts, passed))
 
 
-def _by_distance_ms(delays: NetworkDelays) -> Floats:
-    return np.array([delays.slot_ms, delays.node_ms, delays.rack_ms, delays.cluster_ms])
+def delays_by_distance_ms(
+    pipeline: Pipeline,
+    rates: ArrivalRates,
+    threads: Sequence[int],
+    network: NetworkDelays | None = None,
+) -> Floats:
+    """How long a tuple travels within a slot, a node, a rack, and further: [distance], or [stream,
+    distance] where the platform's hops take time, which depends on how fast send buffers fill.
+
+    `network` stands in for the pipeline's own delays.
+    """
+    delays = network or pipeline.network
+    ways = np.array([delays.slot_ms, delays.node_ms, delays.rack_ms, delays.cluster_ms])
+    platform = pipeline.platform
+    if not any(hop.delay_ms for hop in platform.hops):
+        return ways
+    in_slot, in_node, further = platform.hops
+    return np.array(
+        [
+            ways + [platform.delay_ms(hop, rate) for hop in (in_slot, in_node, further, further)]
+            for rate in _pair_rates(pipeline.topology, rates, threads)
+        ]
+    ).reshape(-1, 4)
+
+
+def _pair_rates(topology: Topology, rates: ArrivalRates, threads: Sequence[int]) -> Iterator[float]:
+    """Per stream, the tuples/s that one thread sends to another in the mean."""
+    streams = zip(topology.streams, topology.edges, rates.streams.tolist(), strict=True)
+    for stream, (source, target), rate in streams:
+        receivers = 1 if stream.grouping.kind == "global" else threads[target]
+        yield rate / (threads[source] * receivers)
 
 
 def distances(topology: Topology, cluster: Cluster, groups: Groups, shares: Floats) -> Distances:

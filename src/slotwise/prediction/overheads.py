@@ -1,60 +1,244 @@
-"""What a tuple costs beside its operator's own work: today, crossing to another node.
+"""What a tuple costs beside its operator's own work: hops, meters, source and sink.
 
-P-Deployer's c_t (paper 3) is CPU for each tuple that is sent to, or received from, another node. It
-takes the thread's time and the slot's CPU. What Spark's shuffle and meters take per tuple belongs
-here as well, once profiles carry it.
+Thread time and CPU for each tuple that is sent or received, by how far it goes. They come from the
+platform where it is known (model.Platform), else from P-Deployer's c_t (paper 3): CPU for each
+tuple that is sent to, or received from, another node. A platform that knows hops between nodes
+stands in for c_t: both are the same thing.
+
+A profile that was measured by an experiment includes hops between slots of a node, both ways, and
+the meters. They are taken off first (`own`), then what the tuples really do is added.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from slotwise.model import Cluster, Pipeline
+from slotwise.model import Cluster, Operator, Pipeline, Platform
 from slotwise.prediction.groups import Floats, Groups, summed
 from slotwise.rates import ArrivalRates
 
+LEAST_OWN = 0.1
+"""The part of a measured time, or CPU, that is the operator's own at least, however dear hops are:
+of an operator that does next to nothing, hops are known no better than this."""
+FULL_SLOT = 0.95
+"""Where an experiment's slot was as full as this, CPU was what held the threads up."""
+_FAR = np.array([0, 1, 2, 2])
+"""By distance (slot, node, rack, elsewhere), which of a platform's hops it is."""
 
-def with_transfers(
-    pipeline: Pipeline, cluster: Cluster, groups: Groups, unit: ArrivalRates, shares: Floats
-) -> Groups:
-    """The groups with lower peak rates, and CPU for their own work and for transfers; memory per
-    tuple stays. `shares` is each group's part of its operator's tuples.
 
-    O(streams × (nodes + groups)).
+@dataclass(frozen=True)
+class Overheads:
+    """What the tuples of a placement cost beside the operators' own work.
+
+    `send_s` and `receive_s` [group, distance] are a thread's time for each tuple, by distance as
+    in NetworkDelays; `visit_s` [group] for each that it handles. The same in CPU, in reference
+    slots × s: times `cpu_per_s` [group].
     """
+
+    pipeline: Pipeline
+    cluster: Cluster
+    unit: ArrivalRates
+    own: Groups
+    """The groups with their operators' own work only."""
+    send_s: Floats
+    receive_s: Floats
+    visit_s: Floats
+    cpu_per_s: Floats
+
+    @property
+    def any(self) -> bool:
+        return bool(self.send_s.any() or self.receive_s.any() or self.visit_s.any())
+
+    def charged(self, shares: Floats) -> Groups:
+        """The groups with all that their tuples cost: other peak rates and CPU; memory per tuple
+        stays. `shares` is each group's part of its operator's tuples.
+
+        O(streams × (nodes + groups)), with a platform O(streams × (slots + groups)).
+        """
+        own = self.own
+        if not self.any:
+            return own
+        sent, received = _tuples_by_distance(
+            self.pipeline, self.cluster, own, self.unit, shares, self._knows_slots
+        )
+        added_s = (self.send_s * sent + self.receive_s * received).sum(axis=1) + self.visit_s
+        added_cpu = added_s * self.cpu_per_s
+        own_s = np.where(own.fixed, 0.0, own.threads / own.peak)
+        part = np.where(own.fixed, 1.0, own_s / np.maximum(own_s + added_s, 1e-300))
+        timed = own.fixed & (added_s > 0)
+        peak = np.divide(own.threads, added_s, out=own.peak * part, where=timed)
+        per_s = np.where(np.isinf(peak), 0.0, peak)
+        return replace(own, peak=peak, cpu=own.cpu * part + added_cpu * per_s, mem=own.mem * part)
+
+    @property
+    def _knows_slots(self) -> bool:
+        """Whether it matters if a tuple stays in its slot or only on its node."""
+        return any(
+            not np.array_equal(costs[:, 0], costs[:, 1]) for costs in (self.send_s, self.receive_s)
+        )
+
+
+def overheads_of(
+    pipeline: Pipeline, cluster: Cluster, groups: Groups, unit: ArrivalRates
+) -> Overheads:
+    """`groups` are as the profiles have them, `unit` the rates at an input rate of 1."""
+    operators, platform = pipeline.topology.operators, pipeline.platform
+    speed = cluster.slot_cpu[groups.slot]
+    if platform == Platform():
+        transfer = np.array([pipeline.profiles.transfer_cpu(each.name) for each in operators])
+        crossing = np.multiply.outer(transfer[groups.operator] / speed, np.arange(4) >= 2)
+        none = np.zeros(len(speed))
+        return Overheads(pipeline, cluster, unit, groups, crossing, crossing, none, speed)
+    return _platform_overheads(pipeline, cluster, groups, unit, speed)
+
+
+def _platform_overheads(
+    pipeline: Pipeline, cluster: Cluster, groups: Groups, unit: ArrivalRates, speed: Floats
+) -> Overheads:
     operators = pipeline.topology.operators
-    cost = np.array([pipeline.profiles.transfer_cpu(operator.name) for operator in operators])
-    if not cost.any():
-        return groups
-    cores = cost[groups.operator] * _transfers(pipeline, cluster, groups, unit, shares)
-    seconds = groups.threads / groups.peak + cores / cluster.slot_cpu[groups.slot]
-    own = np.where(groups.fixed, 1.0, groups.threads / groups.peak / np.maximum(seconds, 1e-300))
-    peak = groups.peak * own
-    cpu = groups.cpu * own + np.where(groups.fixed, 0.0, cores * np.where(groups.fixed, 0.0, peak))
-    return replace(groups, peak=peak, cpu=cpu, mem=groups.mem * own)
+    costs = [_Costs.of(pipeline, operator) for operator in operators]
+    send, receive, visit = (
+        np.array([getattr(each, name) for each in costs])[groups.operator]
+        for name in ("send_s", "receive_s", "visit_s")
+    )
+    cores = np.array([each.cores for each in costs])[groups.operator]
+    measured = np.array([each.measured for each in costs])[groups.operator] & ~groups.fixed
+    # A thread is as fast as its core. In a measured slot that was full, it waited for CPU as well.
+    slow = 1 / speed
+    room = speed * (1 - groups.idle_cpu)
+    full = measured & (groups.cpu >= FULL_SLOT * room)
+    waited = np.divide(groups.threads, groups.cpu * cores, out=slow.copy(), where=full)
+    slow = np.where(full, np.maximum(slow, waited), slow)
+    included = receive[:, 1] + _sent_per_tuple(pipeline, unit)[groups.operator] * send[:, 1]
+    own, part = _own(groups, np.where(measured, included, 0.0), slow, cores)
+    return Overheads(
+        pipeline=pipeline,
+        cluster=cluster,
+        unit=unit,
+        own=own,
+        send_s=send * (slow * part)[:, None],
+        receive_s=receive * (slow * part)[:, None],
+        visit_s=np.where(measured, 0.0, visit) * slow,
+        cpu_per_s=1 / (slow * cores),
+    )
 
 
-def _transfers(
-    pipeline: Pipeline, cluster: Cluster, groups: Groups, unit: ArrivalRates, shares: Floats
-) -> Floats:
-    """Per group, how many tuples cross nodes, in or out, for each tuple that it handles."""
-    topology, node = pipeline.topology, cluster.slot_node[groups.slot]
-    crossing = np.zeros(len(groups.slot))
+def _own(groups: Groups, included: Floats, slow: Floats, cores: Floats) -> tuple[Groups, Floats]:
+    """The groups without the `included` CPU seconds per tuple; and by which part hops are as dear
+    as the platform has them: less where a measured figure would be less than its hops.
+    """
+    if not included.any():
+        return groups, np.ones(len(included))
+    seconds, cpu = _per_tuple(groups)
+    most = np.minimum(seconds / slow, cpu * cores) * (1 - LEAST_OWN)
+    part = np.divide(most, included, out=np.ones(len(most)), where=included > most)
+    own_s, own_cpu = seconds - included * part * slow, cpu - included * part / cores
+    less = included > 0
+    peak = np.divide(groups.threads, own_s, out=groups.peak.copy(), where=less)
+    return replace(
+        groups,
+        peak=peak,
+        cpu=np.where(less, own_cpu * np.where(less, peak, 0.0), groups.cpu),
+        mem=np.where(less, groups.mem * np.where(less, peak / groups.peak, 0.0), groups.mem),
+    ), part
+
+
+def _per_tuple(groups: Groups) -> tuple[Floats, Floats]:
+    """A thread's time and the CPU for a tuple."""
+    return (
+        np.where(groups.fixed, 0.0, groups.threads / groups.peak),
+        np.where(groups.fixed, 0.0, groups.cpu / groups.peak),
+    )
+
+
+@dataclass(frozen=True)
+class _Costs:
+    """An operator's overheads, in seconds of a core for each tuple; by distance."""
+
+    send_s: Floats
+    receive_s: Floats
+    visit_s: float
+    cores: float
+    """Of the slot in which its profile counts."""
+    measured: bool
+    """By an experiment: the profile includes hops and meters."""
+
+    @staticmethod
+    def of(pipeline: Pipeline, operator: Operator) -> _Costs:
+        platform, profiles = pipeline.platform, pipeline.profiles
+        measurement = profiles.measurement(operator.name)
+        by_size = [hop.per_kb_us * platform.record_kb / 2 for hop in platform.hops]
+        send = [hop.send_us + more for hop, more in zip(platform.hops, by_size, strict=True)]
+        receive = [hop.receive_us + more for hop, more in zip(platform.hops, by_size, strict=True)]
+        transfer_us = 1e6 * profiles.transfer_cpu(operator.name)
+        if not send[2] and not receive[2]:
+            send[2] = receive[2] = transfer_us
+        by_kind = {"source": platform.source_us, "sink": platform.sink_us}
+        return _Costs(
+            np.array(send)[_FAR] / 1e6,
+            np.array(receive)[_FAR] / 1e6,
+            (platform.meter_us + by_kind.get(operator.kind, 0.0)) / 1e6,
+            (measurement.cores if measurement else None) or platform.cores,
+            measurement is not None and measurement.source == "experiment",
+        )
+
+
+def _sent_per_tuple(pipeline: Pipeline, unit: ArrivalRates) -> Floats:
+    """Per operator, tuples that it sends for each that it handles."""
+    sending = np.array([source for source, _ in pipeline.topology.edges], dtype=np.int64)
+    sent = summed(unit.streams, sending, len(unit.operators))
+    return np.divide(sent, unit.operators, out=np.zeros_like(sent), where=unit.operators > 0)
+
+
+def _tuples_by_distance(
+    pipeline: Pipeline,
+    cluster: Cluster,
+    groups: Groups,
+    unit: ArrivalRates,
+    shares: Floats,
+    by_slot: bool,
+) -> tuple[Floats, Floats]:
+    """[group, distance]: tuples sent, and received, for each tuple that a group handles.
+
+    What goes to another rack counts as what goes to another node; without `by_slot`, what stays in
+    its slot counts as what stays on its node.
+    """
+    topology = pipeline.topology
+    node = cluster.slot_node[groups.slot]
+    sent, received = np.zeros((2, len(groups.slot), 4))
     for stream, (source, target) in enumerate(topology.edges):
         if unit.streams[stream] <= 0:
             continue
+        local = topology.streams[stream].grouping.kind == "local-or-shuffle"
         senders, receivers = groups.of_operator(source), groups.of_operator(target)
-        there = summed(shares[receivers], node[receivers], len(cluster.nodes))
-        leaves = 1 - there[node[senders]]
-        if topology.streams[stream].grouping.kind == "local-or-shuffle":
-            leaves[np.isin(groups.slot[senders], groups.slot[receivers])] = 0.0
-        crossing[senders] += leaves * unit.streams[stream] / unit.operators[source]
-        if topology.streams[stream].grouping.kind == "local-or-shuffle":
-            comes = np.full(receivers.stop - receivers.start, float(shares[senders] @ leaves))
+        leaves = _parts(groups, node, cluster, shares, senders, receivers, by_slot)
+        if local:
+            stays = np.isin(groups.slot[senders], groups.slot[receivers])
+            leaves[stays] = 1.0, 0.0, 0.0, 0.0
+            comes = np.tile(shares[senders] @ leaves, (receivers.stop - receivers.start, 1))
         else:
-            here = summed(shares[senders], node[senders], len(cluster.nodes))
-            comes = 1 - here[node[receivers]]
-        crossing[receivers] += comes * unit.streams[stream] / unit.operators[target]
-    return crossing
+            comes = _parts(groups, node, cluster, shares, receivers, senders, by_slot)
+        sent[senders] += leaves * (unit.streams[stream] / unit.operators[source])
+        received[receivers] += comes * (unit.streams[stream] / unit.operators[target])
+    return sent, received
+
+
+def _parts(
+    groups: Groups,
+    node: NDArray[np.int64],
+    cluster: Cluster,
+    shares: Floats,
+    ours: slice,
+    others: slice,
+    by_slot: bool,
+) -> Floats:
+    """[group of ours, distance]: which part of the others' tuples is handled how far away."""
+    on_node = summed(shares[others], node[others], len(cluster.nodes))[node[ours]]
+    in_slot = np.zeros(len(on_node))
+    if by_slot:
+        in_slot = summed(shares[others], groups.slot[others], cluster.slots)[groups.slot[ours]]
+    elsewhere = 1 - on_node
+    return np.stack((in_slot, on_node - in_slot, elsewhere, np.zeros(len(on_node))), axis=1)

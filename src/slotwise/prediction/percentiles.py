@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from slotwise.model import NetworkDelays, Topology
+from slotwise.model import Topology
 from slotwise.prediction.groups import Floats
 from slotwise.prediction.network import Complexes, Distances
 from slotwise.prediction.thread_queues import ThreadQueues
@@ -35,10 +35,11 @@ def latency_percentiles_ms(
     queues: ThreadQueues,
     rates: ArrivalRates,
     travel: Distances,
-    delays: NetworkDelays,
+    delays_ms: Floats,
     mean_ms: float,
 ) -> tuple[float, ...]:
-    """At PERCENTILES, of all tuples at sinks together; `mean_ms` is their mean latency, and finite.
+    """At PERCENTILES, of all tuples at sinks together; `mean_ms` is their mean latency, and finite,
+    `delays_ms` how long tuples travel by distance.
 
     O((streams + kinds) × terms).
     """
@@ -49,7 +50,7 @@ def latency_percentiles_ms(
         """The part of tuples that are no older than each time; times rise along the last axis."""
         s = np.multiply.outer(1 / (2 * times_s), _ERROR + 2j * np.pi * _TERMS)
         each = s.ravel()
-        transform = _at_sinks(topology, queues, rates, travel.transforms(delays, each), each)
+        transform = _at_sinks(topology, queues, rates, travel.transforms(delays_ms, each), each)
         return _inverted((transform / each).reshape(s.shape), times_s)
 
     coarse_s = _GRID * mean_ms / 1000

@@ -44,7 +44,7 @@ def sustained_rate(
         need, fixed = cpu_need(groups, arriving, cluster.slots)
         by_slot = _ratio(np.maximum(cluster.slot_cpu - fixed, 0.0), need)
         limits = np.minimum(limits, by_slot[groups.slot])
-    # Fixed loads do not slow down; the operators beside them in the slot do.
+    # What takes no time does not slow down; the operators beside it in the slot do.
     limits[groups.fixed] = np.inf
     tightest = int(np.argmin(limits))
     return Sustained(float(limits[tightest]), int(groups.operator[tightest]))
@@ -106,7 +106,7 @@ def _mixed_shares(
 
 
 def cpu_need(groups: Groups, arriving: Floats, slots: int) -> tuple[Floats, Floats]:
-    """Per slot: CPU needed by `arriving` tuples/s, and by fixed loads."""
+    """Per slot: CPU needed by `arriving` tuples/s, and at any rate: by fixed loads, and idle."""
     busy = np.where(groups.fixed, 0.0, groups.cpu * arriving / groups.peak)
-    always = np.where(groups.fixed, groups.cpu, 0.0)
-    return groups.per_slot(busy, slots), groups.per_slot(always, slots)
+    always = groups.per_slot(groups.always_cpu, slots) + groups.idle(groups.idle_cpu, slots)
+    return groups.per_slot(busy, slots), always

@@ -38,13 +38,20 @@ def asked_of_threads(run: Run, offered_rate: float) -> tuple[Floats, Floats]:
     """
     tally, threads = run.tally, run.world.threads
     operator, handled = threads["operator"], tally.threads["handled"].astype(np.float64)
-    share, visit_s = _shares(run, handled), threads["service_s"]
-    if run.world.transfers:
-        busy = tally.threads["busy"]
-        visit_s = np.divide(busy, handled, out=visit_s.copy(), where=handled > 0)
+    share, visit_s = _shares(run, handled), _visit_s(run)
     arriving = run.figures.rates.operators[operator] * (offered_rate / run.rate) * share
     work = np.asarray(arriving * visit_s, dtype=np.float64)
     return work, work + per_second(run, tally.threads["blocked"])
+
+
+def _visit_s(run: Run) -> Floats:
+    """Per thread, the mean time that a tuple takes there; counted where its way matters."""
+    service_s, handled = run.world.threads["service_s"], run.tally.threads["handled"]
+    if not run.world.transfers:
+        return np.asarray(service_s, dtype=np.float64)
+    counted: Floats = service_s + run.world.threads["visit_s"]
+    np.divide(run.tally.threads["busy"], handled, out=counted, where=handled > 0)
+    return counted
 
 
 def _shares(run: Run, handled: Floats) -> Floats:
@@ -116,9 +123,9 @@ def operator_loads(run: Run, queue: Sequence[float]) -> tuple[OperatorLoad, ...]
     visits, waiting, service, squared = (visited(run.tally, run.world, each) for each in fields)
     length_s = max(run.end_s - run.tally.warm_up, 1e-12)
     with np.errstate(divide="ignore"):
-        capacity = summed(1 / threads["service_s"], threads["operator"], len(names))
+        capacity = summed(1 / _visit_s(run), threads["operator"], len(names))
     busy = summed(per_second(run, run.tally.threads["busy"]), threads["operator"], len(names))
-    cpu = summed(run.figures.cpu * at_work(run), threads["operator"], len(names))
+    cpu = summed(_used(run, "cpu"), threads["operator"], len(names))
     emitted = summed(
         per_second(run, _sent(run)), run.world.streams["source"].astype(np.int64), len(names)
     )
@@ -151,19 +158,22 @@ def _scv(count: float, total: float, squared: float) -> float | None:
     return max(0.0, count * squared / (total * total) - 1) if total > 0 else None
 
 
-def at_work(run: Run) -> Floats:
-    """The part of the time that each thread is busy; a fixed load always is."""
-    busy = per_second(run, run.tally.threads["busy"])
-    return np.where(run.world.threads["service_s"] > 0, np.minimum(busy, 1.0), 1.0)
+def _used(run: Run, what: str) -> Floats:
+    """Per thread, `cpu` or `mem` in the mean: what it takes while busy, and at any time."""
+    figures = run.figures.of_threads
+    busy = np.minimum(per_second(run, run.tally.threads["busy"]), 1.0)
+    always: Floats = getattr(figures, f"always_{what}")
+    return np.asarray(getattr(figures, what) * busy + always, dtype=np.float64)
 
 
 def slot_use(run: Run) -> tuple[Floats, Floats]:
     """Per slot, CPU and memory used, in reference slots."""
-    threads, slots = run.world.threads, run.plan.cluster.slots
-    return (
-        summed(run.figures.cpu * at_work(run), threads["slot"], slots),
-        summed(run.figures.mem * at_work(run), threads["slot"], slots),
-    )
+    slot, figures = run.world.threads["slot"], run.figures
+    used = [summed(_used(run, what), slot, run.plan.cluster.slots) for what in ("cpu", "mem")]
+    in_use = np.unique(slot)
+    used[0][in_use] += figures.idle_cpu
+    used[1][in_use] += figures.idle_mem
+    return used[0], used[1]
 
 
 def stream_loads(run: Run) -> tuple[StreamLoad, ...]:

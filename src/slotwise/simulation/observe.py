@@ -232,10 +232,10 @@ def _remarks(run: Run, stable: bool, bottleneck: str, asked: Floats) -> tuple[st
             f"unstable: '{bottleneck}' is the bottleneck, its busiest thread needs "
             f"{float(asked.max()):.2f} s per second"
         )
-    slowed = np.flatnonzero(run.figures.slowed > 1)
+    slowed = np.flatnonzero(run.figures.of_threads.slowed > 1)
     slots = run.world.threads["slot"]
     for slot in np.unique(slots[slowed]).tolist():
-        factor = run.figures.slowed[slots == slot].max()
+        factor = run.figures.of_threads.slowed[slots == slot].max()
         remarks.append(
             f"slot {run.plan.cluster.slot(slot)} is over-committed: its threads take "
             f"{factor:.2f} times as long"

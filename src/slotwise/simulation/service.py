@@ -4,21 +4,22 @@ A thread's mean service time is its group's threads over the group's peak rate (
 profile × node speed). Threads with a fixed load take no time. Where a slot's groups need more CPU
 than it has at the offered rate, all its threads slow down by one factor F: the one at which they
 use exactly what there is. That is Σ cpu·min(1/F, utilisation) = CPU left by fixed loads; threads
-above 1/F fall behind, the others get what they ask for (a fair share). Transfers between nodes
-count towards the CPU; the kernels add their time to each tuple's.
+above 1/F fall behind, the others get what they ask for (a fair share). Hops and other overheads
+(prediction.overheads) count towards the CPU; the kernels add their time to each tuple's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.model import Plan
+from slotwise.model import Plan, Platform
 from slotwise.prediction.groups import Groups, groups_of, shares_by_weight, summed
-from slotwise.prediction.overheads import with_transfers
+from slotwise.prediction.overheads import overheads_of
 from slotwise.prediction.rate import own_shares, slot_cpu
 from slotwise.rates import ArrivalRates, arrival_rates
 from slotwise.simulation.kernels.draws import (
@@ -34,28 +35,58 @@ from slotwise.simulation.options import Keys, ServiceTimes
 Floats = NDArray[np.float64]
 
 
-def thread_figures(plan: Plan, rate: float, drawn: Keys) -> tuple[Floats, Floats, Floats, Floats]:
-    """Per thread: mean service time in seconds, CPU and memory when always busy (in reference
-    slots; of a fixed load: its part of it, busy or not), and how much its slot slows it down.
-    """
+class ThreadFigures(NamedTuple):
+    """Per thread; CPU and memory in reference slots."""
+
+    service_s: Floats
+    """Mean time of the operator's own work on a tuple."""
+    visit_s: Floats
+    """Time of overheads for each tuple, however far it goes."""
+    send_s: Floats
+    """[thread, distance], for each tuple that is sent."""
+    receive_s: Floats
+    cpu: Floats
+    """While it is busy."""
+    mem: Floats
+    always_cpu: Floats
+    """Busy or not."""
+    always_mem: Floats
+    slowed: Floats
+    """How much its slot slows it down."""
+
+
+def thread_figures(plan: Plan, rate: float, drawn: Keys) -> ThreadFigures:
+    """O(threads log threads + streams × (slots + groups))."""
     groups = groups_of(plan.pipeline, plan.cluster, plan.placement)
     rates = arrival_rates(plan.pipeline.topology, rate, plan.placement.threads)
     shares = _shares(groups, plan, rates, drawn)
-    charged = with_transfers(plan.pipeline, plan.cluster, groups, rates, shares)
+    overheads = overheads_of(plan.pipeline, plan.cluster, groups, rates)
+    charged, own = overheads.charged(shares), overheads.own
     arriving = np.asarray(rates.operators[groups.operator] * shares, dtype=np.float64)
     slowed = _slowdown(charged, plan, arriving)[groups.slot]
     slots = plan.cluster.slots
     keys, at = np.unique(groups.operator * slots + groups.slot, return_inverse=True)
     threads = summed(groups.threads.astype(np.float64), at)
     mine = np.searchsorted(keys, plan.placement.thread_operator * slots + plan.placement.slots)
-    seconds = np.where(groups.fixed, 0.0, groups.threads / groups.peak * slowed)
+    seconds = np.where(own.fixed, 0.0, own.threads / own.peak * slowed)
     first = np.zeros(len(keys), dtype=np.int64)
     first[at[::-1]] = np.arange(len(at))[::-1]
-    return (
-        seconds[first][mine],
-        (summed(charged.cpu / slowed, at) / threads)[mine],
-        (summed(charged.mem, at) / threads)[mine],
-        slowed[first][mine],
+    # P-Deployer's transfers are not slowed down, as they never were; the platform's hops are.
+    hops_slowed = slowed if plan.pipeline.platform != Platform() else np.ones(len(slowed))
+
+    def of_thread(values: Floats) -> Floats:
+        return np.asarray((summed(values, at) / threads)[mine])
+
+    return ThreadFigures(
+        service_s=seconds[first][mine],
+        visit_s=(overheads.visit_s * hops_slowed)[first][mine],
+        send_s=(overheads.send_s * hops_slowed[:, None])[first][mine],
+        receive_s=(overheads.receive_s * hops_slowed[:, None])[first][mine],
+        cpu=of_thread(charged.cpu / slowed),
+        mem=of_thread(charged.mem),
+        always_cpu=of_thread(charged.always_cpu / slowed),
+        always_mem=of_thread(charged.always_mem),
+        slowed=slowed[first][mine],
     )
 
 
@@ -67,7 +98,7 @@ def _slowdown(groups: Groups, plan: Plan, arriving: Floats) -> Floats:
     factor = np.ones(cluster.slots)
     for slot in np.flatnonzero(need > cluster.slot_cpu * (1 + 1e-9)).tolist():
         here = groups.slot == slot
-        fixed = float(groups.cpu[here & groups.fixed].sum())
+        fixed = float(groups.always_cpu[here].sum()) + groups.idle_cpu
         ours = here & ~groups.fixed
         # Fixed loads do not slow down; a thousandth of a core is left even where they take all.
         left = max(float(cluster.slot_cpu[slot]) - fixed, 1e-3)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from slotwise import registry
 from slotwise.model import (
     Choice,
     Cluster,
-    FixedLoad,
     Goals,
     Grouping,
     Logic,
@@ -20,26 +17,26 @@ from slotwise.model import (
     Node,
     Operator,
     Pipeline,
-    Profile,
     Profiles,
     Scheduler,
-    ServiceRate,
     Stream,
-    TaskCosts,
-    ThreadRow,
-    ThreadTable,
     Topology,
     VmType,
 )
 from slotwise.model.limits import MOST
 from slotwise.paced import pace_of
 from slotwise.rates import arrival_rates
+from slotwise.spec.base import given, located
+from slotwise.spec.build_profiles import (
+    platform_document,
+    platform_of,
+    profile_document,
+    profiles_of,
+)
 from slotwise.spec.document import (
-    Document,
     FieldsDocument,
     NodeDocument,
     OperatorDocument,
-    ProfileDocument,
     SchedulerDocument,
     SpecDocument,
     StreamDocument,
@@ -54,19 +51,18 @@ def pipeline_of(document: SpecDocument) -> Pipeline:
     """The checked model. Raises ModelError with a path into the document."""
     topology = _topology(document.topology)
     slot_memory_gb = _slot_memory_gb(document)
-    profiles = {}
-    for name, profile in document.profiles.items():
-        with _located("profiles", name):
-            profiles[name] = _profile(profile)
+    if document.include is not None:
+        raise ModelError("'include' is for spec files: write the profiles out here", ("include",))
     return Pipeline(
         topology,
-        Profiles(profiles, slot_memory_gb * MB_PER_GB),
+        Profiles(profiles_of(document.profiles), slot_memory_gb * MB_PER_GB),
         catalog=catalog_of(document.catalog),
         cluster=cluster_of(document.cluster, slot_memory_gb),
-        goals=Goals(**_given(document.goals)),
-        network=NetworkDelays(**_given(document.network)),
+        goals=Goals(**given(document.goals)),
+        network=NetworkDelays(**given(document.network)),
         scheduler=_scheduler(document.scheduler or SchedulerDocument()),
         engine=document.engine,
+        platform=platform_of(document.platform),
     )
 
 
@@ -82,13 +78,14 @@ def document_of(pipeline: Pipeline) -> SpecDocument:
         {
             "topology": _topology_document(pipeline.topology),
             "profiles": {
-                name: _profile_document(profile)
+                name: profile_document(profile)
                 for name, profile in pipeline.profiles.by_operator.items()
             },
             "catalog": [_renamed(t, name="type") for t in pipeline.catalog] or None,
             "cluster": [dataclasses.asdict(node) for node in cluster.nodes] if cluster else None,
             "goals": _unless_default(pipeline.goals, Goals()),
             "network": _unless_default(pipeline.network, NetworkDelays()),
+            "platform": platform_document(pipeline.platform),
             "scheduler": _scheduler_document(pipeline.scheduler),
             "engine": pipeline.engine,
             "slot_memory_gb": pipeline.slot_memory_gb,
@@ -96,23 +93,10 @@ def document_of(pipeline: Pipeline) -> SpecDocument:
     )
 
 
-@contextmanager
-def _located(*path: str | int) -> Iterator[None]:
-    """Constructors of parts do not know where they stand in the document; add it."""
-    try:
-        yield
-    except ModelError as error:
-        raise ModelError(error.message, error.path or path) from None
-
-
-def _given(document: Document | None) -> dict[str, Any]:
-    return document.model_dump(exclude_unset=True) if document else {}
-
-
 def _topology(document: TopologyDocument) -> Topology:
     streams = []
     for position, stream in enumerate(document.streams):
-        with _located("topology", "streams", position):
+        with located("topology", "streams", position):
             streams.append(_stream(stream))
     topology = Topology(
         document.name,
@@ -156,26 +140,11 @@ def _as_tuple(fields: str | list[str]) -> tuple[str, ...]:
     return (fields,) if isinstance(fields, str) else tuple(fields)
 
 
-def _profile(document: ProfileDocument) -> Profile:
-    if document.threads is not None:
-        return ThreadTable(
-            tuple(
-                ThreadRow(count, row.rate, row.cpu, row.mem)
-                for count, row in document.threads.items()
-            )
-        )
-    if document.costs is not None:
-        return TaskCosts(**_given(document.costs))
-    if document.service is not None:
-        return ServiceRate(**_given(document.service))
-    return FixedLoad(**_given(document.fixed))
-
-
 def catalog_of(entries: list[VmTypeDocument] | None) -> tuple[VmType, ...]:
     types = []
     for position, kind in enumerate(entries or ()):
         figures = kind.slots, kind.memory_gb, kind.price_per_hour, kind.speed
-        with _located("catalog", position):
+        with located("catalog", position):
             types.append(VmType(kind.type, *figures))
     return tuple(types)
 
@@ -188,7 +157,7 @@ def cluster_of(entries: list[NodeDocument] | None, slot_memory_gb: float) -> Clu
         raise ModelError(f"the cluster has more than {MOST:,} slots: use fewer", ("cluster",))
     nodes, positions = [], []
     for position, entry in enumerate(entries):
-        with _located("cluster", position):
+        with located("cluster", position):
             nodes += _nodes(entry)
         positions += [position] * (entry.count or 1)
     try:
@@ -220,7 +189,7 @@ def _slot_memory_gb(document: SpecDocument) -> float:
 def _scheduler(document: SchedulerDocument) -> Scheduler:
     chosen = {}
     for family in ("allocator", "provisioner", "placer"):
-        with _located("scheduler", family):
+        with located("scheduler", family):
             chosen[family] = choice_of(getattr(document, family))
     return Scheduler(**chosen)
 
@@ -258,19 +227,6 @@ def _grouping_document(grouping: Grouping) -> Any:
     if grouping.kind != "fields":
         return grouping.kind
     return {"fields": grouping.fields[0] if len(grouping.fields) == 1 else list(grouping.fields)}
-
-
-def _profile_document(profile: Profile) -> dict[str, Any]:
-    match profile:
-        case ThreadTable():
-            rows = (dataclasses.asdict(row) for row in profile.rows)
-            return {"threads": {row.pop("threads"): row for row in rows}}
-        case TaskCosts():
-            return {"costs": dataclasses.asdict(profile)}
-        case ServiceRate():
-            return {"service": dataclasses.asdict(profile)}
-        case FixedLoad():
-            return {"fixed": dataclasses.asdict(profile)}
 
 
 def _scheduler_document(scheduler: Scheduler) -> dict[str, Any] | None:

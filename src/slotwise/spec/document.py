@@ -5,86 +5,19 @@ These models give the JSON Schema; `build` turns them into the model and back.
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    ValidationInfo,
-    model_validator,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, Discriminator, Field, Tag
 
-from slotwise.model import Goals, NetworkDelays, Scheduler, ServiceRate
-from slotwise.model.limits import LARGEST, MOST, RANGE, SMALLEST, in_range
+from slotwise.model import Goals, NetworkDelays, Scheduler
 from slotwise.model.pipeline import Engine
 from slotwise.model.topology import ErrorPolicy, GroupingKind, OperatorKind
-from slotwise.suggestions import instead_of
+from slotwise.spec.base import Count, Document, Name, NotNegative, Positive
+from slotwise.spec.profile_document import PlatformDocument, ProfileDocument
 
-Name = Annotated[str, Field(min_length=1)]
-Count = Annotated[int, Field(ge=1, le=MOST)]
-
-
-def _in_range(figure: float) -> float:
-    if not in_range(figure):
-        raise PydanticCustomError("range", "{expected}", {"expected": RANGE})
-    return figure
-
-
-Positive = Annotated[
-    float,
-    Field(gt=0, json_schema_extra={"minimum": SMALLEST, "maximum": LARGEST}),
-    AfterValidator(_in_range),
-]
-NotNegative = Annotated[
-    float,
-    Field(
-        ge=0,
-        json_schema_extra={"anyOf": [{"const": 0}, {"minimum": SMALLEST, "maximum": LARGEST}]},
-    ),
-    AfterValidator(_in_range),
-]
 Speed = Annotated[
     Positive, Field(description="Speed of a core, relative to the core of the profiles.")
 ]
-
-
-def _key_in_json(key: Any, info: ValidationInfo) -> Any:
-    """JSON has text keys only, so there "4" is the way to write 4; in YAML it is a mistake."""
-    is_number = isinstance(key, str) and re.fullmatch("[1-9][0-9]{0,9}", key)
-    return int(key) if is_number and info.mode == "json" else key
-
-
-ThreadCount = Annotated[Count, BeforeValidator(_key_in_json)]
-
-
-class Document(BaseModel):
-    """Exact types (no booleans or texts for numbers), finite numbers, no unknown keys."""
-
-    model_config = ConfigDict(
-        strict=True, extra="forbid", allow_inf_nan=False, frozen=True, serialize_by_alias=True
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_unknown_keys(cls, value: Any) -> Any:
-        known = [field.alias or name for name, field in cls.model_fields.items()]
-        for key in value if isinstance(value, dict) else ():
-            if key not in known:
-                problem = {"key": key, "sentence": _suggestion(key, known)}
-                raise PydanticCustomError("unknown_key", "{sentence}", problem)
-        return value
-
-
-def _suggestion(key: object, known: list[str]) -> str:
-    shown = str(key)[:40]
-    return f"unknown key '{shown}': {instead_of(shown, known)}"
 
 
 class OperatorDocument(Document):
@@ -116,14 +49,17 @@ class OperatorDocument(Document):
     )
 
 
+OneOrSeveral = Annotated[
+    Annotated[Name, Tag("one")]
+    | Annotated[Annotated[list[Name], Field(min_length=1)], Tag("several")],
+    Discriminator(lambda value: "one" if isinstance(value, str) else "several"),
+]
+
+
 class FieldsDocument(Document):
     """Tuples with the same values in these fields go to the same thread."""
 
-    fields: Annotated[
-        Annotated[Name, Tag("one field")]
-        | Annotated[Annotated[list[Name], Field(min_length=1)], Tag("several fields")],
-        Discriminator(lambda value: "one field" if isinstance(value, str) else "several fields"),
-    ]
+    fields: OneOrSeveral
 
 
 def _text_or_mapping(value: Any) -> str | None:
@@ -158,71 +94,10 @@ class TopologyDocument(Document):
 
     name: Name
     operators: dict[Name, OperatorDocument | None]
-    streams: list[StreamDocument] = []
+    streams: list[StreamDocument] = Field(default=[])
     workers: Count | None = Field(
         default=None, description="Number of slots to use. Default: chosen by the planner."
     )
-
-
-class ThreadRowDocument(Document):
-    """So many threads alone in one slot: tuples/s, and CPU and memory as parts of the slot."""
-
-    rate: Positive
-    cpu: NotNegative
-    mem: NotNegative
-
-
-class CostsDocument(Document):
-    """What one tuple costs its task."""
-
-    cpu_points: NotNegative = 0.0
-    transfer_points: NotNegative = 0.0
-    memory_mb: NotNegative = 0.0
-    sojourn_ms: NotNegative = 0.0
-
-
-class ServiceDocument(Document):
-    """What one thread serves, and how much arrivals and service times vary."""
-
-    rate: Positive
-    cpu: NotNegative = ServiceRate.cpu
-    mem: NotNegative = ServiceRate.mem
-    arrival_scv: NotNegative = ServiceRate.arrival_scv
-    service_scv: NotNegative = ServiceRate.service_scv
-
-
-class FixedDocument(Document):
-    """A load that does not depend on the rate."""
-
-    threads: Count = 1
-    cpu: NotNegative = 0.0
-    mem: NotNegative = 0.0
-
-
-class ProfileDocument(Document):
-    """An operator's measured cost, in one of four forms."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [{"required": [form]} for form in ("threads", "costs", "service", "fixed")]
-        }
-    )
-
-    threads: Annotated[dict[ThreadCount, ThreadRowDocument], Field(min_length=1)] | None = None
-    costs: CostsDocument | None = None
-    service: ServiceDocument | None = None
-    fixed: FixedDocument | None = None
-
-    @model_validator(mode="after")
-    def _one_form(self) -> ProfileDocument:
-        given = [form for form in type(self).model_fields if getattr(self, form) is not None]
-        if len(given) != 1:
-            found = f"has both {given[0]} and {given[1]}" if given else "has no figures"
-            raise PydanticCustomError(
-                "sentence",
-                f"the profile {found}: expected exactly one of threads, costs, service, fixed",
-            )
-        return self
 
 
 class VmTypeDocument(Document):
@@ -331,11 +206,16 @@ class SpecDocument(Document):
     )
 
     topology: TopologyDocument
-    profiles: dict[Name, ProfileDocument]
+    profiles: dict[Name, ProfileDocument] = Field(default={})
+    include: OneOrSeveral | None = Field(
+        default=None,
+        description="Files with profiles or the platform's costs; paths relative to this file.",
+    )
     catalog: Annotated[list[VmTypeDocument], Field(min_length=1)] | None = None
     cluster: Annotated[list[NodeDocument], Field(min_length=1)] | None = None
     goals: GoalsDocument | None = None
     network: NetworkDocument | None = None
+    platform: PlatformDocument | None = None
     scheduler: SchedulerDocument | None = None
     engine: Engine = Field(
         default="auto",

@@ -6,24 +6,19 @@ import io
 import os
 import re
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.representer import SafeRepresenter
 
 from slotwise import workloads
 from slotwise.model import ModelError, Pipeline
 from slotwise.spec.build import document_of, pipeline_of
-from slotwise.spec.document import Document, SpecDocument
+from slotwise.spec.document import SpecDocument
 from slotwise.spec.errors import SpecError
-from slotwise.spec.messages import sentence
-from slotwise.spec.tree import Tree, read_tree, resolve
-
-MOST_BYTES = 2_000_000
-"""Larger files are refused unread: a spec of 10,000 operators has about 1 MB."""
-
-DocumentKind = TypeVar("DocumentKind", bound=Document)
+from slotwise.spec.including import with_included
+from slotwise.spec.reading import MOST_BYTES, checked, read_text, too_large
+from slotwise.spec.tree import read_tree, resolve
 
 _PLAIN_TEXT = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
@@ -39,34 +34,34 @@ def load(source: str | Path) -> Pipeline:
     if not re.search(r"[/\\]", name) and not os.path.lexists(name.replace("\0", "?")):
         known = ", ".join(workloads.names())
         raise SpecError(name, f"there is no such file, and the bundled examples are {known}")
-    return loads(read_text(name), name)
+    return _pipeline(read_text(name), name, Path(name).parent)
 
 
 def loads(text: str, name: str = "<string>") -> Pipeline:
-    """The pipeline in a spec's text; `name` stands for the file in errors. Raises SpecError."""
+    """The pipeline in a spec's text; `name` stands for the file in errors. Raises SpecError.
+
+    Such a spec cannot include others: paths are relative to the file of the spec.
+    """
+    return _pipeline(text, name, None)
+
+
+def _pipeline(text: str, name: str, folder: Path | None) -> Pipeline:
     if len(text) > MOST_BYTES:
-        raise _too_large(name)
+        raise too_large(name)
     tree = read_tree(text.removeprefix("\ufeff"), name)
     if tree is None or tree.value is None:
         problem = "the spec is empty: use 'slotwise init' to write one to start from"
         raise SpecError(name, problem, 1, 1)
     document = checked(SpecDocument, tree, name)
+    if document.include is not None and folder is None:
+        problem = "only a spec file can include others: write the profiles out here"
+        raise SpecError(name, problem, *tree.place(("include",)))
+    if document.include is not None and folder is not None:
+        document = with_included(document, folder)
     try:
         return pipeline_of(document)
     except ModelError as error:
         raise SpecError(name, error.message, *tree.place(error.path)) from None
-
-
-def checked(kind: type[DocumentKind], tree: Tree, name: str, what: str = "spec") -> DocumentKind:
-    """The document in `tree`, a file of kind `what`. Raises SpecError for what is wrong first."""
-    if not isinstance(tree.value, dict):
-        keys = ", ".join(kind.model_fields)
-        problem = f"the {what} is not a mapping: expected keys such as {keys}"
-        raise SpecError(name, problem, tree.line, tree.column)
-    try:
-        return kind.model_validate(tree.value)
-    except ValidationError as error:
-        raise _first_problem(error, tree, name, what) from None
 
 
 def dump(pipeline: Pipeline) -> str:
@@ -79,49 +74,6 @@ def dump(pipeline: Pipeline) -> str:
     stream = io.StringIO()
     yaml.dump(document_of(pipeline).model_dump(exclude_defaults=True), stream)
     return stream.getvalue()
-
-
-def read_text(name: str, what: str = "spec") -> str:
-    """All of a text file; `what` is what it should be. Raises SpecError."""
-    try:
-        with open(name, "rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except IsADirectoryError:
-        raise SpecError(name, f"is a directory: expected a {what} file") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise SpecError(
-            name, f"the file cannot be read ({reason}): check its name and permissions"
-        ) from None
-    if len(content) > MOST_BYTES:
-        raise _too_large(name, what)
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        column = error.start - content.rfind(b"\n", 0, error.start)
-        problem = f"invalid UTF-8: expected a {what} file saved as UTF-8"
-        raise SpecError(name, problem, line, column) from None
-
-
-def _too_large(name: str, what: str = "spec") -> SpecError:
-    limit = MOST_BYTES // 1_000_000
-    return SpecError(name, f"the {what} is too large: expected at most {limit} MB", 1, 1)
-
-
-def _first_problem(error: ValidationError, tree: Tree, name: str, what: str) -> SpecError:
-    """Of all pydantic found, what stands first in the file."""
-    found = []
-    for problem in error.errors(include_url=False):
-        path = problem["loc"]
-        label, _ = tree.descend(path)
-        text = sentence(problem, label, f"the {what}")
-        if problem["type"] == "unknown_key":
-            path = (*path, problem["ctx"]["key"])
-        of_key = problem["type"] == "unknown_key" or "[key]" in path
-        found.append((tree.place(path, of_key), text))
-    place, text = min(found, key=lambda item: item[0])
-    return SpecError(name, text, *place)
 
 
 class _Representer(SafeRepresenter):

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from slotwise.model.limits import MOST
 from slotwise.model.observation import Origin
-from slotwise.spec.document import Count, Document, Name, NotNegative, Positive, SpecDocument
+from slotwise.spec.base import Count, Document, Name, NotNegative, Positive
+from slotwise.spec.document import SpecDocument
 
 Unbounded = float | None
 """JSON has no infinity: null stands for it."""

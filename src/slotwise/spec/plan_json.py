@@ -40,10 +40,9 @@ from slotwise.model import (
     counted,
 )
 from slotwise.model.limits import MOST
+from slotwise.spec.base import Document
 from slotwise.spec.build import document_of, pipeline_of
-from slotwise.spec.document import Document
 from slotwise.spec.errors import one_line
-from slotwise.spec.files import read_text
 from slotwise.spec.messages import sentence
 from slotwise.spec.plan_document import (
     AllocationEntry,
@@ -58,6 +57,7 @@ from slotwise.spec.plan_document import (
     StreamLoadEntry,
     ThreadEntry,
 )
+from slotwise.spec.reading import read_text
 
 
 def plan_to_json(plan: Plan) -> str:

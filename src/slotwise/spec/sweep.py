@@ -35,17 +35,16 @@ from slotwise.model import Choice, ModelError, Pipeline, Scheduler, SlotwiseErro
 from slotwise.model.limits import MOST
 from slotwise.simulation import Options, choices
 from slotwise.simulation.sweep import Point, Question
+from slotwise.spec.base import Document, Name, Positive
 from slotwise.spec.build import catalog_of, choice_of, cluster_of, document_of
 from slotwise.spec.document import (
     ChoiceDocument,
-    Document,
-    Name,
     NodeDocument,
-    Positive,
     VmTypeDocument,
 )
 from slotwise.spec.errors import SpecError
-from slotwise.spec.files import checked, load, read_text
+from slotwise.spec.files import load
+from slotwise.spec.reading import checked, read_text
 from slotwise.spec.tree import Key, Tree, read_tree
 
 T = TypeVar("T")

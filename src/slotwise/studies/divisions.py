@@ -9,6 +9,7 @@ import numpy as np
 
 from slotwise.allocators.drs import Drs, share_out
 from slotwise.model import Allocation, Pipeline, Plan, Refusal, ServiceRate
+from slotwise.model.profile import with_variation
 from slotwise.placers.round_robin import RoundRobin
 from slotwise.rates import arrival_rates
 from slotwise.simulation import Routing
@@ -79,8 +80,7 @@ def with_bursts(plan: Plan) -> Plan:
     rates = arrival_rates(topology, plan.rate, threads)
     by_operator = dict(plan.pipeline.profiles.by_operator)
     for position, operator in enumerate(topology.operators):
-        profile = by_operator[operator.name]
-        if not isinstance(profile, ServiceRate):
+        if plan.pipeline.profiles.derived(operator.name, ServiceRate):
             continue
         weights = [float(rates.streams[stream]) for stream in topology.inputs[position]]
         sizes = [
@@ -89,7 +89,8 @@ def with_bursts(plan: Plan) -> Plan:
             for stream in topology.inputs[position]
         ]
         variation = float(np.average(sizes, weights=weights))
-        by_operator[operator.name] = replace(profile, arrival_scv=variation)
+        profile = by_operator[operator.name]
+        by_operator[operator.name] = with_variation(profile, arrival_scv=variation)
     profiles = replace(plan.pipeline.profiles, by_operator=by_operator)
     return replace(plan, pipeline=replace(plan.pipeline, profiles=profiles))
 

@@ -22,6 +22,7 @@ from slotwise.model import (
     Stream,
     Topology,
 )
+from slotwise.model.profile import with_variation
 from slotwise.spec import load
 
 RESERVED = 3
@@ -32,9 +33,7 @@ def video_logo_detection(service_scv: float = 1.0) -> Pipeline:
     """`vld` with service times of that squared coefficient of variation."""
     vld = load("vld")
     profiles = {
-        name: replace(profile, service_scv=service_scv)
-        if isinstance(profile, ServiceRate)
-        else profile
+        name: with_variation(profile, service_scv=service_scv)
         for name, profile in vld.profiles.by_operator.items()
     }
     return replace(vld, profiles=replace(vld.profiles, by_operator=profiles))

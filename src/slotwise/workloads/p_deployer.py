@@ -63,10 +63,10 @@ def profile_of(kind: str) -> Profile:
 
 def sojourn_bound(pipeline: Pipeline, operator: str) -> bool:
     """Whether the sojourn bound is the tightest of the four."""
-    profile = pipeline.profiles[operator]
-    if not isinstance(profile, TaskCosts):
+    if pipeline.profiles.derived(operator, TaskCosts):
         return False
-    return profile.bounds["sojourn"] == profile.thread_rate
+    costs = pipeline.profiles.costs(operator)
+    return costs.bounds["sojourn"] == costs.thread_rate
 
 
 @cache

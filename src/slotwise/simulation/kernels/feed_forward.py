@@ -43,6 +43,7 @@ from slotwise.simulation.kernels.routing import (
     passed_on,
     receiver,
     transfer_seconds,
+    travel_s,
 )
 from slotwise.simulation.kernels.world import Table, World, counters
 
@@ -237,7 +238,7 @@ def _send(
             leaves = end
             if world.round_steps > 0:
                 leaves = leaving(world, sender, world.threads[goes_to], end)
-            arrives = leaves + world.delays_s[far]
+            arrives = leaves + travel_s(world, stream.number, sender, world.threads[goes_to])
             number = append(state.inboxes, state.inboxes.of[stream.target], arrives)
             new = state.inboxes.tuples[number]
             new.root = root

@@ -23,6 +23,8 @@ from slotwise.simulation.kernels.routing import (
     distance,
     leaving,
     slot_in_round,
+    stream_between,
+    travel_s,
     turn_opens,
 )
 from slotwise.simulation.kernels.under_way import (
@@ -54,7 +56,7 @@ def leave(
     far = distance(sender, thread)
     if limits.link_s == 0 or far < 2:
         leaves = now if world.round_steps == 0 else leaving(world, sender, thread, now)
-        schedule(world, state, number, ARRIVES, leaves + world.delays_s[far])
+        schedule(world, state, number, ARRIVES, leaves + _travel_s(world, sender, thread))
     elif world.round_steps == 0:
         _take_link_out(world, limits, tally, state, number, now)
     else:
@@ -154,8 +156,15 @@ def _take_link_out(
     sender, thread = world.threads[(moved.order >> SENDER_SHIFT) - 1], world.threads[moved.thread]
     state.links[0, sender.node] = max(now, state.links[0, sender.node]) + limits.link_s
     record_link_out(tally, sender.node, moved.root, limits.link_s)
-    arrives = state.links[0, sender.node] + world.delays_s[distance(sender, thread)]
+    arrives = state.links[0, sender.node] + _travel_s(world, sender, thread)
     schedule(world, state, number, AT_LINK, arrives)
+
+
+@part
+def _travel_s(world: World, sender: Row, thread: Row) -> float:
+    """A tuple under way does not know its stream; of several between two operators the first."""
+    stream = stream_between(world, sender, thread) if len(world.delays_s) > 1 else 0
+    return travel_s(world, stream, sender, thread)
 
 
 @part

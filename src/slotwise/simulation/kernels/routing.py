@@ -123,6 +123,23 @@ def distance(sender: Row, thread: Row) -> int:
 
 
 @part
+def travel_s(world: World, stream: int, sender: Row, thread: Row) -> float:
+    """How long a tuple of the stream travels from one to the other."""
+    row = stream if len(world.delays_s) > 1 else 0
+    return float(world.delays_s[row, distance(sender, thread)])
+
+
+@part
+def stream_between(world: World, sender: Row, thread: Row) -> int:
+    """The stream by which the sender's operator sends to the thread's."""
+    operator = world.operators[sender.operator]
+    for entry in range(operator.first_output, operator.last_output):
+        if world.streams[entry].target == thread.operator:
+            return int(entry)
+    return 0
+
+
+@part
 def leaving(world: World, sender: Row, thread: Row, now: float) -> float:
     """When a tuple that is ready at `now` may be sent: paper 4's steps, Algorithm 3."""
     if sender.node == thread.node:
@@ -163,15 +180,15 @@ def _time_slot(world: World, now: float) -> int:
 def transfer_seconds(
     world: World, sent: NDArray[np.int64], sender: int, thread: int, handled: int, key: int
 ) -> float:
-    """Thread time that the tuple costs because it came from, or goes to, another node.
+    """Thread time that the tuple costs beside its service, by where it came from and goes to.
 
     `sender` is -1 for what comes from outside; `sent` are the thread's counters, not changed.
     """
-    seconds = 0.0
     own = world.threads[thread]
-    if sender >= 0 and world.threads[sender].node != own.node:
-        seconds += own.receive_s
-    if own.send_s == 0:
+    seconds = float(own.visit_s)
+    if sender >= 0:
+        seconds += world.receive_s[thread, distance(world.threads[sender], own)]
+    if own.sends == 0:
         return seconds
     key = passed_on(world, thread, handled, key)
     operator = world.operators[own.operator]
@@ -181,8 +198,7 @@ def transfer_seconds(
         for extra in range(caused(stream, own, handled, world.random_selectivity)):
             for copy in range(stream.copies):
                 goes_to = receiver(world, stream, own, before + extra, copy, key)
-                if world.threads[goes_to].node != own.node:
-                    seconds += own.send_s
+                seconds += world.send_s[thread, distance(own, world.threads[goes_to])]
     return seconds
 
 

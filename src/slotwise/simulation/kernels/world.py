@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotwise.model import ModelError, Plan, counted
+from slotwise.prediction.network import delays_by_distance_ms
 from slotwise.rates import ArrivalRates, arrival_rates
 from slotwise.simulation.kernels.arrivals import Sources, sources_of
 from slotwise.simulation.kernels.draws import thread_keys
 from slotwise.simulation.options import Network, Options
-from slotwise.simulation.service import thread_figures, variations
+from slotwise.simulation.service import ThreadFigures, thread_figures, variations
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -58,8 +59,8 @@ _THREAD = np.dtype(
     [
         ("key", "u8"),  # of its random numbers
         ("service_s", "f8"),
-        ("send_s", "f8"),  # thread time for each tuple sent to another node
-        ("receive_s", "f8"),
+        ("visit_s", "f8"),  # thread time for each tuple beside the service
+        ("sends", "i8"),  # 1: sending takes thread time
         ("operator", "i8"),
         ("place", "i8"),  # which of its operator's threads it is
         ("slot", "i8"),
@@ -97,7 +98,10 @@ class World(NamedTuple):
     by_slot: Integers
     """[0]: threads by operator, then slot; [1]: their slots."""
     delays_s: Floats
-    """By distance: same slot, node, rack, elsewhere."""
+    """[0 or stream, distance]: same slot, node, rack, elsewhere. One row, or one per stream."""
+    send_s: Floats
+    """[thread, distance]: thread time for each tuple that is sent."""
+    receive_s: Floats
     key_shares: Floats
     """Cumulative frequencies of the keys; empty: no stream needs keys."""
     steps: Integers
@@ -109,7 +113,7 @@ class World(NamedTuple):
     shared: bool
     """One queue per operator."""
     transfers: bool
-    """Sending or receiving across nodes takes thread time."""
+    """Sending or receiving takes thread time, or handling beside the service."""
     round_steps: int
     """Time slots of a round; 0: no steps."""
     stages: int
@@ -124,9 +128,10 @@ class World(NamedTuple):
 class Figures(NamedTuple):
     """What only the report needs: per thread, and the arrival rates."""
 
-    cpu: Floats
-    mem: Floats
-    slowed: Floats
+    of_threads: ThreadFigures
+    idle_cpu: float
+    """Of each slot in use, in reference slots."""
+    idle_mem: float
     rates: ArrivalRates
 
 
@@ -135,22 +140,27 @@ def build(plan: Plan, rate: float, options: Options, part: int) -> tuple[World, 
     check_fits(plan)
     network, placement = options.network, plan.placement
     rates = arrival_rates(plan.pipeline.topology, rate, placement.threads)
-    service_s, cpu, mem, slowed = thread_figures(plan, rate, options.keys)
+    figures = thread_figures(plan, rate, options.keys)
+    service_s = figures.service_s
     kinds, shapes, first_sample, samples = variations(plan, options.service, options.service_of)
     operators = _operators(plan)
     operators["variation"], operators["shape"] = kinds, shapes
     operators["first_sample"], operators["last_sample"] = first_sample[:-1], first_sample[1:]
-    threads = _threads(plan, options)
-    threads["service_s"] = service_s
+    # A network's own times at both ends are for other nodes only.
+    other_nodes = np.array([0.0, 0.0, 1.0, 1.0]) / 1000
+    send_s = figures.send_s + network.send_ms * other_nodes
+    receive_s = figures.receive_s + network.receive_ms * other_nodes
+    threads = _threads(plan)
+    threads["service_s"], threads["visit_s"] = service_s, figures.visit_s
+    threads["sends"] = (send_s > 0).any(axis=1)
     threads["key"] = thread_keys(options.seed, part, len(threads))
     streams, weights = _streams(plan, options)
     by_slot = np.lexsort((placement.slots, placement.thread_operator))
-    delays = network.delays or plan.pipeline.network
     schedule = placement.schedule if network.stepwise else None
     keyed = bool(np.any(streams["kind"] == FIELDS))
     stages = 1 + int(threads["stage"].max())
-    delays_s = np.array([delays.slot_ms, delays.node_ms, delays.rack_ms, delays.cluster_ms]) / 1000
-    farther_s = float(np.ptp(delays_s[_distances(plan)])) if network.link_s else 0.0
+    delays_s = _delays_s(plan, rates, network)
+    farther_s = float(np.ptp(delays_s[:, _distances(plan)])) if network.link_s else 0.0
     shortest_s = stages * (network.link_s + farther_s) if schedule else 0.0
     step_s = _step_s(network, float(service_s.max()), shortest_s)
     turn_s = step_s / stages - farther_s
@@ -162,20 +172,24 @@ def build(plan: Plan, rate: float, options: Options, part: int) -> tuple[World, 
         weights=weights,
         by_slot=np.stack((by_slot, placement.slots[by_slot])),
         delays_s=delays_s,
+        send_s=send_s,
+        receive_s=receive_s,
         key_shares=_cumulative(np.array(options.keys.frequencies())) if keyed else np.empty(0),
         steps=_steps(plan) if schedule else np.empty((0, 0), dtype=np.int64),
         sources=sources_of(plan, rates, options.arrivals),
         forwarded=float(options.keys.forwarded),
         random_selectivity=options.routing.selectivity == "random",
         shared=options.routing.queue == "shared",
-        transfers=bool(np.any(threads["send_s"] > 0) or np.any(threads["receive_s"] > 0)),
+        transfers=bool(send_s.any() or receive_s.any() or figures.visit_s.any()),
         round_steps=len(schedule.senders) + schedule.stall_steps if schedule else 0,
         stages=stages,
         step_s=step_s,
         turn_s=turn_s,
         turn_tuples=int(turn_s / network.link_s + ROUNDING) if network.link_s else 0,
     )
-    return world, Figures(cpu, mem, slowed, rates)
+    platform, profiles = plan.pipeline.platform, plan.pipeline.profiles
+    idle_mem = platform.slot_memory_mb / profiles.slot_memory_mb
+    return world, Figures(figures, platform.slot_cpu / platform.cores, idle_mem, rates)
 
 
 def check_fits(plan: Plan) -> None:
@@ -221,14 +235,19 @@ def _operators(plan: Plan) -> Table:
     return rows
 
 
-def _threads(plan: Plan, options: Options) -> Table:
+def _delays_s(plan: Plan, rates: ArrivalRates, network: Network) -> Floats:
+    """The world's streams are by their sending operator."""
+    threads = plan.placement.threads
+    delays_ms = delays_by_distance_ms(plan.pipeline, rates, threads, network.delays)
+    if delays_ms.ndim == 1:
+        return np.asarray(delays_ms[None, :] / 1000)
+    order = [stream for outputs in plan.pipeline.topology.outputs for stream in outputs]
+    return np.asarray(delays_ms[order] / 1000)
+
+
+def _threads(plan: Plan) -> Table:
     cluster, operator, slot = plan.cluster, plan.placement.thread_operator, plan.placement.slots
     rows = np.zeros(len(operator), _THREAD)
-    operators, profiles = plan.pipeline.topology.operators, plan.pipeline.profiles
-    transfer = np.array([profiles.transfer_cpu(each.name) for each in operators])[operator]
-    transfer = transfer / cluster.slot_cpu[slot]
-    rows["send_s"] = transfer + options.network.send_ms / 1000
-    rows["receive_s"] = transfer + options.network.receive_ms / 1000
     rows["operator"] = operator
     rows["place"] = np.arange(len(operator)) - plan.allocation.first_thread[operator]
     rows["slot"] = slot
