@@ -12,14 +12,14 @@ import math
 import zlib
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from decimal import Decimal, getcontext
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
 from slotwise.workloads import store, video
-from slotwise.workloads.data import frames
+from slotwise.workloads.data.frames import shown
 
 Record = tuple[int, str]
 Row = tuple[str, int, dict[str, Any]]
@@ -82,7 +82,6 @@ def _pi(id: int, message: str, results: list[str]) -> list[str]:
 
 def _xml(id: int, message: str, results: list[str]) -> list[str]:
     order = ElementTree.fromstring(message)
-    getcontext().prec = 28
     cost = sum(
         Decimal(position.attrib["price"]) * int(position.attrib["quantity"])
         for position in order.iter("position")
@@ -118,16 +117,17 @@ def traffic(records: Iterable[Record]) -> Iterator[Row]:
             for name in ("lat", "lon", "speed")
         }
         speed = speeds.add(vehicle, of_fixes["speed"])
-        slow = sum(float(fix.attrib["speed"]) < 3 for fix in fixes)
+        slow = float(sum(float(fix.attrib["speed"]) < 3 for fix in fixes))
         found = {
             "slow fixes": slow,
-            "history": crc32_of_blob(vehicle),
+            "history": float(crc32_of_blob(vehicle)),
             "wear": speed * 60 / (0.65 * pi) * factor(vehicle),
         }
         for what, amount in found.items():
             drawn = f"{what} {crc32_of_blob(what.replace(' ', '-'))}"
             yield "sink", id, {"vehicle": vehicle, "what": drawn, "amount": amount}
-        yield "sink", id, {"vehicle": vehicle, "what": "archived bytes", "amount": len(message)}
+        size = float(len(message))
+        yield "sink", id, {"vehicle": vehicle, "what": "archived bytes", "amount": size}
 
 
 def finance(records: Iterable[Record]) -> Iterator[Row]:
@@ -242,7 +242,8 @@ def twitter_sentiment(records: Iterable[Record]) -> Iterator[Row]:
         scores.append(sum((word in good) - (word in bad) for word in words))
         if len(scores) % 10 == 0:
             last = scores[-1000:]
-            mean = round(sum(last) / len(last), 3)
+            exact = Decimal(str(sum(last) / len(last)))
+            mean = float(exact.quantize(Decimal("0.001"), ROUND_HALF_UP))
             yield "sentiment-report", id, {"tweets": len(scores), "mean": mean}
         for tag in (word[1:].lower() for word in words if word.startswith("#")):
             tags[tag] += 1
@@ -280,9 +281,8 @@ def tapering(records: Iterable[Record]) -> Iterator[Row]:
 def vld(records: Iterable[Record]) -> Iterator[Row]:
     """What is found is what the frames were made with."""
     for id, line in records:
-        shape = frames.HEIGHT, frames.WIDTH
-        image = np.frombuffer(base64.b64decode(line), np.uint8).reshape(shape)
-        logo = frames.shown(id)
+        pixels = np.frombuffer(base64.b64decode(line), np.uint8)
+        image, logo = pixels.reshape(video.HEIGHT, video.WIDTH), shown(id)
         found = [i for i, n in enumerate(video.matches(video.features(image))) if n >= 3]
         assert found == ([] if logo is None else [logo])
         yield "aggregator", id, {"value": found}

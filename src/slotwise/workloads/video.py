@@ -7,15 +7,15 @@ Features are as SIFT's, at one scale: at corners, histograms of gradient directi
 from __future__ import annotations
 
 import base64
-from functools import cache
 
 import numpy as np
 import pyarrow
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from slotwise.workloads.data.frames import HEIGHT, WIDTH, logos
-
+HEIGHT, WIDTH = 96, 128
+LOGOS, LOGO_SIZE, BLOCK = 16, 36, 6
+"""A logo is a pattern of 6 × 6 blocks, each of one grey."""
 CORNERS = 40
 PATCH, CELL, DIRECTIONS = 16, 4, 8
 NUMBERS = (PATCH // CELL) ** 2 * DIRECTIONS
@@ -24,6 +24,7 @@ RATIO = 0.7
 FARTHEST = 0.3
 """And not farther than this: features have length 1."""
 
+Image = NDArray[np.uint8]
 Array = NDArray[np.float32]
 
 
@@ -44,7 +45,7 @@ def match(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
     return pyarrow.RecordBatch.from_arrays([column], ["matches"])
 
 
-def features(image: NDArray[np.uint8]) -> Array:
+def features(image: Image) -> Array:
     """One row of 128 numbers, of length 1, for each of the image's strongest corners."""
     down, right = np.gradient(image.astype(np.float32))
     found = [_feature(down, right, row, column) for row, column in _corners(down, right)]
@@ -53,7 +54,15 @@ def features(image: NDArray[np.uint8]) -> Array:
 
 def matches(found: Array) -> list[int]:
     """Per logo, how many of the features are one of its own."""
-    return [_matched(found, known) for known in _logo_features()]
+    return [_matched(found, known) for known in LOGO_FEATURES]
+
+
+def logos() -> tuple[Image, ...]:
+    """The logos that are looked for."""
+    random = np.random.default_rng(9)
+    blocks = LOGO_SIZE // BLOCK
+    patterns = random.integers(0, 256, (LOGOS, blocks, blocks), dtype=np.uint8)
+    return tuple(np.kron(pattern, np.ones((BLOCK, BLOCK), np.uint8)) for pattern in patterns)
 
 
 def _matched(found: Array, known: Array) -> int:
@@ -65,12 +74,7 @@ def _matched(found: Array, known: Array) -> int:
     return int(np.count_nonzero(is_match))
 
 
-@cache
-def _logo_features() -> tuple[Array, ...]:
-    return tuple(features(logo) for logo in logos())
-
-
-def _frame(value: str) -> NDArray[np.uint8]:
+def _frame(value: str) -> Image:
     return np.frombuffer(base64.b64decode(value), np.uint8).reshape(HEIGHT, WIDTH)
 
 
@@ -105,3 +109,7 @@ def _feature(down: Array, right: Array, row: int, column: int) -> Array:
     histogram = np.bincount((cell * DIRECTIONS + direction).ravel(), length.ravel(), NUMBERS)
     size = np.linalg.norm(histogram)
     return (histogram / size if size else histogram).astype(np.float32)
+
+
+LOGO_FEATURES = tuple(features(logo) for logo in logos())
+"""Made once: Spark sends this module, with what it holds, to its Python workers."""

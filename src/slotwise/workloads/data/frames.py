@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
+
+from slotwise.workloads.video import HEIGHT, LOGO_SIZE, LOGOS, WIDTH, Image, logos
 
 LINES = 170
-HEIGHT, WIDTH = 96, 128
-LOGOS = 16
-LOGO_SIZE, BLOCK = 36, 6
-"""A logo is a pattern of 6 × 6 blocks, each of one grey."""
-
-Image = NDArray[np.uint8]
+PATTERNS = logos()
 
 
 def lines() -> Iterator[str]:
@@ -28,15 +23,6 @@ def shown(number: int) -> int | None:
     return None if logo == LOGOS else logo
 
 
-@cache
-def logos() -> tuple[Image, ...]:
-    """The logos that are looked for."""
-    random = np.random.default_rng(9)
-    blocks = LOGO_SIZE // BLOCK
-    patterns = random.integers(0, 256, (LOGOS, blocks, blocks), dtype=np.uint8)
-    return tuple(np.kron(pattern, np.ones((BLOCK, BLOCK), np.uint8)) for pattern in patterns)
-
-
 def _frame(number: int) -> Image:
     random = np.random.default_rng([10, number])
     row, column = np.mgrid[0:HEIGHT, 0:WIDTH]
@@ -45,5 +31,5 @@ def _frame(number: int) -> Image:
     frame = np.clip(scene + random.normal(0, 2, scene.shape), 0, 255).astype(np.uint8)
     if (logo := shown(number)) is not None:
         top, left = random.integers(0, (HEIGHT - LOGO_SIZE, WIDTH - LOGO_SIZE))
-        frame[top : top + LOGO_SIZE, left : left + LOGO_SIZE] = logos()[logo]
+        frame[top : top + LOGO_SIZE, left : left + LOGO_SIZE] = PATTERNS[logo]
     return frame
