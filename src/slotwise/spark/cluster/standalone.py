@@ -178,15 +178,27 @@ def _speeds(cluster: model.Cluster) -> dict[str, float]:
     return {worker_host(position): node.speed for position, node in enumerate(cluster.nodes)}
 
 
-def _check_memory(cluster: model.Cluster, slot_memory_mb: int) -> None:
-    import psutil
+def has_memory(cluster: model.Cluster, slot_memory_mb: int) -> bool:
+    """Whether there is enough free memory for an embedded cluster."""
+    return _needed_mb(cluster, slot_memory_mb) <= _available_mb()
 
-    needed = cluster.slots * slot_memory_mb / HEAP_SHARE + (len(cluster.nodes) + 1) * DAEMON_MB
-    available = psutil.virtual_memory().available / 2**20
+
+def _check_memory(cluster: model.Cluster, slot_memory_mb: int) -> None:
+    needed, available = _needed_mb(cluster, slot_memory_mb), _available_mb()
     if needed > available:
         raise SlotwiseError(
             f"{counted(cluster.slots, 'slot')} of {slot_memory_mb} MB on "
             f"{counted(len(cluster.nodes), 'node')} need "
             f"{needed:,.0f} MB of memory, and {available:,.0f} MB are free: "
-            "use fewer or smaller slots"
+            "use fewer or smaller slots, or a smaller --scale"
         )
+
+
+def _needed_mb(cluster: model.Cluster, slot_memory_mb: int) -> float:
+    return cluster.slots * slot_memory_mb / HEAP_SHARE + (len(cluster.nodes) + 1) * DAEMON_MB
+
+
+def _available_mb() -> float:
+    import psutil
+
+    return float(psutil.virtual_memory().available / 2**20)
