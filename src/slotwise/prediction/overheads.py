@@ -136,14 +136,10 @@ def _own(groups: Groups, included: Floats, slow: Floats, cores: Floats) -> tuple
     most = np.minimum(seconds / slow, cpu * cores) * (1 - LEAST_OWN)
     part = np.divide(most, included, out=np.ones(len(most)), where=included > most)
     own_s, own_cpu = seconds - included * part * slow, cpu - included * part / cores
-    less = included > 0
-    peak = np.divide(groups.threads, own_s, out=groups.peak.copy(), where=less)
-    return replace(
-        groups,
-        peak=peak,
-        cpu=np.where(less, own_cpu * np.where(less, peak, 0.0), groups.cpu),
-        mem=np.where(less, groups.mem * np.where(less, peak / groups.peak, 0.0), groups.mem),
-    ), part
+    gain = np.divide(seconds, own_s, out=np.ones(len(own_s)), where=included > 0)
+    peak = groups.peak * gain
+    worked = np.where(groups.fixed, 0.0, own_cpu * np.where(groups.fixed, 0.0, peak))
+    return replace(groups, peak=peak, cpu=worked, mem=groups.mem * gain), part
 
 
 def _per_tuple(groups: Groups) -> tuple[Floats, Floats]:
