@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -76,6 +77,11 @@ class _Server(ThreadingHTTPServer):
     """A client may keep its connection: nobody waits for that."""
     request_queue_size = 1024
     latencies: dict[str, Latency]
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that has gone, as those of a stopped query do, is no error."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class _Handler(BaseHTTPRequestHandler):
