@@ -22,6 +22,7 @@ from slotwise.model import (
     counted,
 )
 from slotwise.prediction import predict
+from slotwise.provenance import warnings
 from slotwise.weights import weights
 
 USUAL_PROVISIONER = Choice("largest-first")
@@ -93,14 +94,16 @@ class Request:
 
 def plan_as_chosen(request: Request) -> Plan:
     """The plan of the named algorithms, or the best that is found where some are `auto`; with its
-    simulation.
+    simulation, and with warnings where profiles were measured elsewhere.
     """
     chosen = request.scheduler
     if registry.AUTO in (chosen.allocator.name, chosen.placer.name):
         from slotwise.search import search
 
-        return search(request)
-    return confirmed(plan_with(request))
+        plan = search(request)
+    else:
+        plan = confirmed(plan_with(request))
+    return replace(plan, warnings=warnings(request.pipeline))
 
 
 def plan_with(request: Request) -> Plan:

@@ -26,7 +26,7 @@ def test_pandas(version: str | None, ok: bool) -> None:
 
 
 def test_what_a_run_requires_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(java, "_version", lambda _: None)
+    monkeypatch.setattr(java, "spark_version", lambda: None)
     found = {check.name: check for check in doctor.spark_checks()}
     assert found["pyspark"].fix == java.SPARK_FIX
     assert {check.needed_for for check in found.values()} == {"run"}

@@ -12,10 +12,12 @@ from slotwise.model import (
     CommunicationSchedule,
     FixedLoad,
     Grouping,
+    Hop,
     NetworkDelays,
     Pipeline,
     Placement,
     Plan,
+    Platform,
     Profiles,
     Schedule,
     ServiceRate,
@@ -32,6 +34,24 @@ groupings = st.one_of(
         Grouping
     ),
     st.just(Grouping("fields", ("key",))),
+)
+
+hops = st.builds(
+    Hop, *[st.sampled_from([0.0, 20.0, 900.0])] * 2, delay_ms=st.sampled_from([0.0, 0.3, 2.0])
+)
+platforms = st.builds(
+    Platform,
+    slot_cpu=st.sampled_from([0.0, 0.02]),
+    in_slot=hops,
+    in_node=hops,
+    between_nodes=hops,
+    source_us=st.sampled_from([0.0, 30.0]),
+    sink_us=st.sampled_from([0.0, 50.0]),
+    meter_us=st.sampled_from([0.0, 5.0]),
+    flush_ms=st.just(5.0),
+    buffer_bytes=st.just(32_768.0),
+    record_kb=st.sampled_from([0.0, 2.0]),
+    cores=st.sampled_from([0.25, 1.0]),
 )
 
 
@@ -62,7 +82,13 @@ def plans(draw: st.DrawFn) -> Plan:
         )
     cluster = draw(clusters())
     delays = draw(st.sampled_from([NetworkDelays(), NetworkDelays(0, 0, 0, 0)]))
-    pipeline = Pipeline(topology, Profiles(profiles, 3584.0), cluster=cluster, network=delays)
+    pipeline = Pipeline(
+        topology,
+        Profiles(profiles, 3584.0),
+        cluster=cluster,
+        network=delays,
+        platform=draw(st.just(Platform()) | platforms),
+    )
     rising = {e.operator: tuple(float(n + 1) for n in range(e.threads)) for e in allocation}
     return replace(draw(placed_anywhere(pipeline, allocation)), weights=rising)
 

@@ -66,7 +66,7 @@ def test_no_jar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     [("3.5.1", r"pyspark is 3\.5\.1, not 4\.3: pip"), (None, "pyspark is not installed: pip")],
 )
 def test_another_spark(monkeypatch: pytest.MonkeyPatch, version: str | None, sentence: str) -> None:
-    monkeypatch.setattr(java, "_version", lambda _: version)
+    monkeypatch.setattr(java, "spark_version", lambda: version)
     with pytest.raises(SlotwiseError, match=sentence):
         java.check()
 
@@ -91,7 +91,7 @@ def test_every_requirement_is_reported_where_all_are_missing(
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setattr(java, "JAR", tmp_path / "slotwise-spark.jar")
-    monkeypatch.setattr(java, "_version", lambda _: None)
+    monkeypatch.setattr(java, "spark_version", lambda: None)
     missing = (*java.requirements(), java.javac_requirement())
     assert [requirement.name for requirement in missing if requirement.fix] == [
         "pyspark",

@@ -66,6 +66,14 @@ def test_traffic_between_threads_slots_and_nodes() -> None:
     assert (found.inter_slot_traffic, found.inter_node_traffic) == (20.0, 20.0)
 
 
+def test_the_cpu_of_a_slot_is_a_part_of_its_quota() -> None:
+    quota = replace(on_three_slots(), cores_per_slot=0.25)
+    first, last = snapshot([meter(0)], {}), snapshot([], {"a": 15.0}, cpu=0.2)
+    assert observe(on_three_slots(), [first, last]).slots[0].cpu == pytest.approx(0.2)
+    assert observe(quota, [first, last]).slots[0].cpu == pytest.approx(0.8)
+    assert observe(quota, [first, last]).nodes[0].cpu == pytest.approx(0.8)
+
+
 def test_the_cpu_of_an_executor_is_not_known_from_its_first_report() -> None:
     first = snapshot([meter(0)], {})
     assert (

@@ -150,4 +150,5 @@ def written_plans(draw: st.DrawFn) -> Plan:
         predicted=draw(st.none() | predictions(pipeline.topology, cluster)),
         simulated=draw(st.none() | simulations()),
         reasons=draw(sentences),
+        warnings=draw(sentences),
     )

@@ -16,6 +16,7 @@ from slotwise.cli import DONE, ERROR
 from slotwise.cli.output import show
 from slotwise.cli.parameters import Json
 from slotwise.json_data import json_text
+from slotwise.machine import package_version
 
 GB = 1024**3
 
@@ -48,7 +49,7 @@ def all_checks() -> Iterator[Check]:
     yield python_check(sys.version_info[:3])
     yield from package_checks()
     yield from spark_checks()
-    yield pandas_check(_version("pandas"))
+    yield pandas_check(package_version("pandas"))
     yield archive_check()
     yield from machine_checks()
 
@@ -65,7 +66,7 @@ def package_checks() -> Iterator[Check]:
         for requirement in metadata.requires("slotwise") or ()
         if "extra ==" not in requirement
     ]
-    missing = [name for name in needed if _version(name) is None]
+    missing = [name for name in needed if package_version(name) is None]
     found = f"{len(needed) - len(missing)} of {len(needed)}"
     fix = f"pip install {' '.join(missing)}" if missing else ""
     yield Check("packages", found, fix, "plan")
@@ -118,13 +119,6 @@ def machine_checks() -> Iterator[Check]:
     free = shutil.disk_usage(folder).free
     fix = "" if free >= GB else f"free 1 GB in {folder}, or set TMPDIR to a larger disk"
     yield Check("disk", f"{free / GB:.1f} GB free in {folder}", fix, "run")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _show_table(checks: list[Check]) -> None:

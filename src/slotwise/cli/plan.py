@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from slotwise.cli.output import deliver, note_verdicts
+from slotwise.cli.output import deliver, note, note_verdicts
 from slotwise.cli.parameters import Json, Rate, Spec
 
 Allocator = Annotated[str | None, Parameter(help="The allocator. Default: the spec's, or auto.")]
@@ -36,4 +36,6 @@ def plan(
 
     made = slotwise.plan(spec, rate, allocator=allocator, provisioner=provisioner, placer=placer)
     deliver(lambda: plan_to_json(made), lambda: plan_report(made), json=json, output=output)
+    for warning in made.warnings:
+        note(f"warning: {warning}")
     return note_verdicts(made.judged())

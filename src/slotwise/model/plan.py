@@ -39,6 +39,8 @@ class Plan:
     simulated: Observation | None = None
     """The plan at its rate in a short simulation: the figures of the whole pipeline."""
     reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """Why its predictions may be off: profiles were measured on another machine."""
 
     @property
     def threads(self) -> dict[str, int]:

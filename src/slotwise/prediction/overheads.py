@@ -11,7 +11,7 @@ the meters. They are taken off first (`own`), then what the tuples really do is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +33,8 @@ _FAR = np.array([0, 1, 2, 2])
 class Overheads:
     """What the tuples of a placement cost beside the operators' own work.
 
-    `send_s` and `receive_s` [group, distance] are a thread's time for each tuple, by distance as
-    in NetworkDelays; `visit_s` [group] for each that it handles. The same in CPU, in reference
-    slots × s: times `cpu_per_s` [group].
+    `send` and `receive` [group, distance] are seconds of a core for each tuple, by distance as in
+    NetworkDelays; `visit` [group] for each that a group handles.
     """
 
     pipeline: Pipeline
@@ -43,14 +42,17 @@ class Overheads:
     unit: ArrivalRates
     own: Groups
     """The groups with their operators' own work only."""
-    send_s: Floats
-    receive_s: Floats
-    visit_s: Floats
-    cpu_per_s: Floats
+    send: Floats
+    receive: Floats
+    visit: Floats
+    speed: Floats
+    """[group]: seconds of a core that a thread gets done in a second."""
+    cores: Floats
+    """[group]: cores of the slot in which its CPU counts."""
 
     @property
     def any(self) -> bool:
-        return bool(self.send_s.any() or self.receive_s.any() or self.visit_s.any())
+        return bool(self.send.any() or self.receive.any() or self.visit.any())
 
     def charged(self, shares: Floats) -> Groups:
         """The groups with all that their tuples cost: other peak rates and CPU; memory per tuple
@@ -61,11 +63,8 @@ class Overheads:
         own = self.own
         if not self.any:
             return own
-        sent, received = _tuples_by_distance(
-            self.pipeline, self.cluster, own, self.unit, shares, self._knows_slots
-        )
-        added_s = (self.send_s * sent + self.receive_s * received).sum(axis=1) + self.visit_s
-        added_cpu = added_s * self.cpu_per_s
+        added = self._core_seconds(shares)
+        added_s, added_cpu = added / self.speed, added / self.cores
         own_s = np.where(own.fixed, 0.0, own.threads / own.peak)
         part = np.where(own.fixed, 1.0, own_s / np.maximum(own_s + added_s, 1e-300))
         timed = own.fixed & (added_s > 0)
@@ -73,77 +72,74 @@ class Overheads:
         per_s = np.where(np.isinf(peak), 0.0, peak)
         return replace(own, peak=peak, cpu=own.cpu * part + added_cpu * per_s, mem=own.mem * part)
 
-    @property
-    def _knows_slots(self) -> bool:
-        """Whether it matters if a tuple stays in its slot or only on its node."""
-        return any(
-            not np.array_equal(costs[:, 0], costs[:, 1]) for costs in (self.send_s, self.receive_s)
+    def _core_seconds(self, shares: Floats) -> Floats:
+        """Per group, for each tuple that it handles."""
+        by_slot = any(
+            not np.array_equal(costs[:, 0], costs[:, 1]) for costs in (self.send, self.receive)
         )
+        sent, received = _tuples_by_distance(
+            self.pipeline, self.cluster, self.own, self.unit, shares, by_slot
+        )
+        if self.receive is self.send:
+            return np.asarray((self.send * (sent + received)).sum(axis=1) + self.visit)
+        return np.asarray((self.send * sent + self.receive * received).sum(axis=1) + self.visit)
 
 
 def overheads_of(
     pipeline: Pipeline, cluster: Cluster, groups: Groups, unit: ArrivalRates
 ) -> Overheads:
     """`groups` are as the profiles have them, `unit` the rates at an input rate of 1."""
-    operators, platform = pipeline.topology.operators, pipeline.platform
     speed = cluster.slot_cpu[groups.slot]
-    if platform == Platform():
-        transfer = np.array([pipeline.profiles.transfer_cpu(each.name) for each in operators])
-        crossing = np.multiply.outer(transfer[groups.operator] / speed, np.arange(4) >= 2)
-        none = np.zeros(len(speed))
-        return Overheads(pipeline, cluster, unit, groups, crossing, crossing, none, speed)
-    return _platform_overheads(pipeline, cluster, groups, unit, speed)
+    if pipeline.platform != Platform():
+        return _platform_overheads(pipeline, cluster, groups, unit, speed)
+    operators = pipeline.topology.operators
+    transfer = np.array([pipeline.profiles.transfer_cpu(each.name) for each in operators])
+    crossing = np.multiply.outer(transfer[groups.operator], np.arange(4) >= 2)
+    none, one = np.zeros(len(speed)), np.ones(len(speed))
+    return Overheads(pipeline, cluster, unit, groups, crossing, crossing, none, speed, one)
 
 
 def _platform_overheads(
     pipeline: Pipeline, cluster: Cluster, groups: Groups, unit: ArrivalRates, speed: Floats
 ) -> Overheads:
-    operators = pipeline.topology.operators
-    costs = [_Costs.of(pipeline, operator) for operator in operators]
-    send, receive, visit = (
-        np.array([getattr(each, name) for each in costs])[groups.operator]
-        for name in ("send_s", "receive_s", "visit_s")
+    costs = [_Costs.of(pipeline, operator) for operator in pipeline.topology.operators]
+    send, receive, visit, cores, measured = (
+        np.array([getattr(each, field.name) for each in costs])[groups.operator]
+        for field in fields(_Costs)
     )
-    cores = np.array([each.cores for each in costs])[groups.operator]
-    measured = np.array([each.measured for each in costs])[groups.operator] & ~groups.fixed
+    measured &= ~groups.fixed
     # A thread is as fast as its core. In a measured slot that was full, it waited for CPU as well.
-    slow = 1 / speed
-    room = speed * (1 - groups.idle_cpu)
-    full = measured & (groups.cpu >= FULL_SLOT * room)
-    waited = np.divide(groups.threads, groups.cpu * cores, out=slow.copy(), where=full)
-    slow = np.where(full, np.maximum(slow, waited), slow)
+    full = measured & (groups.cpu >= FULL_SLOT * speed * (1 - groups.idle_cpu))
+    speed = np.where(full, np.minimum(speed, groups.cpu * cores / groups.threads), speed)
     included = receive[:, 1] + _sent_per_tuple(pipeline, unit)[groups.operator] * send[:, 1]
-    own, part = _own(groups, np.where(measured, included, 0.0), slow, cores)
+    own, part = _own(groups, np.where(measured, included, 0.0), speed, cores)
     return Overheads(
         pipeline=pipeline,
         cluster=cluster,
         unit=unit,
         own=own,
-        send_s=send * (slow * part)[:, None],
-        receive_s=receive * (slow * part)[:, None],
-        visit_s=np.where(measured, 0.0, visit) * slow,
-        cpu_per_s=1 / (slow * cores),
+        send=send * part[:, None],
+        receive=receive * part[:, None],
+        visit=np.where(measured, 0.0, visit),
+        speed=speed,
+        cores=cores,
     )
 
 
-def _own(groups: Groups, included: Floats, slow: Floats, cores: Floats) -> tuple[Groups, Floats]:
-    """The groups without the `included` CPU seconds per tuple; and by which part hops are as dear
+def _own(groups: Groups, included: Floats, speed: Floats, cores: Floats) -> tuple[Groups, Floats]:
+    """The groups without the `included` core seconds per tuple; and by which part hops are as dear
     as the platform has them: less where a measured figure would be less than its hops.
     """
     if not included.any():
         return groups, np.ones(len(included))
     seconds, cpu = _per_tuple(groups)
-    most = np.minimum(seconds / slow, cpu * cores) * (1 - LEAST_OWN)
+    most = np.minimum(seconds * speed, cpu * cores) * (1 - LEAST_OWN)
     part = np.divide(most, included, out=np.ones(len(most)), where=included > most)
-    own_s, own_cpu = seconds - included * part * slow, cpu - included * part / cores
-    less = included > 0
-    peak = np.divide(groups.threads, own_s, out=groups.peak.copy(), where=less)
-    return replace(
-        groups,
-        peak=peak,
-        cpu=np.where(less, own_cpu * np.where(less, peak, 0.0), groups.cpu),
-        mem=np.where(less, groups.mem * np.where(less, peak / groups.peak, 0.0), groups.mem),
-    ), part
+    own_s, own_cpu = seconds - included * part / speed, cpu - included * part / cores
+    gain = np.divide(seconds, own_s, out=np.ones(len(own_s)), where=included > 0)
+    peak = groups.peak * gain
+    worked = np.where(groups.fixed, 0.0, own_cpu * np.where(groups.fixed, 0.0, peak))
+    return replace(groups, peak=peak, cpu=worked, mem=groups.mem * gain), part
 
 
 def _per_tuple(groups: Groups) -> tuple[Floats, Floats]:
@@ -158,9 +154,9 @@ def _per_tuple(groups: Groups) -> tuple[Floats, Floats]:
 class _Costs:
     """An operator's overheads, in seconds of a core for each tuple; by distance."""
 
-    send_s: Floats
-    receive_s: Floats
-    visit_s: float
+    send: Floats
+    receive: Floats
+    visit: float
     cores: float
     """Of the slot in which its profile counts."""
     measured: bool
@@ -171,15 +167,17 @@ class _Costs:
         platform, profiles = pipeline.platform, pipeline.profiles
         measurement = profiles.measurement(operator.name)
         by_size = [hop.per_kb_us * platform.record_kb / 2 for hop in platform.hops]
-        send = [hop.send_us + more for hop, more in zip(platform.hops, by_size, strict=True)]
-        receive = [hop.receive_us + more for hop, more in zip(platform.hops, by_size, strict=True)]
+        send_us = [hop.send_us + more for hop, more in zip(platform.hops, by_size, strict=True)]
+        receive_us = [
+            hop.receive_us + more for hop, more in zip(platform.hops, by_size, strict=True)
+        ]
         transfer_us = 1e6 * profiles.transfer_cpu(operator.name)
-        if not send[2] and not receive[2]:
-            send[2] = receive[2] = transfer_us
+        if not send_us[2] and not receive_us[2]:
+            send_us[2] = receive_us[2] = transfer_us
         by_kind = {"source": platform.source_us, "sink": platform.sink_us}
         return _Costs(
-            np.array(send)[_FAR] / 1e6,
-            np.array(receive)[_FAR] / 1e6,
+            np.array(send_us)[_FAR] / 1e6,
+            np.array(receive_us)[_FAR] / 1e6,
             (platform.meter_us + by_kind.get(operator.kind, 0.0)) / 1e6,
             (measurement.cores if measurement else None) or platform.cores,
             measurement is not None and measurement.source == "experiment",
@@ -221,8 +219,8 @@ def _tuples_by_distance(
             comes = np.tile(shares[senders] @ leaves, (receivers.stop - receivers.start, 1))
         else:
             comes = _parts(groups, node, cluster, shares, receivers, senders, by_slot)
-        sent[senders] += leaves * (unit.streams[stream] / unit.operators[source])
-        received[receivers] += comes * (unit.streams[stream] / unit.operators[target])
+        sent[senders] += leaves * unit.streams[stream] / unit.operators[source]
+        received[receivers] += comes * unit.streams[stream] / unit.operators[target]
     return sent, received
 
 

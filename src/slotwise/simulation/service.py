@@ -72,16 +72,18 @@ def thread_figures(plan: Plan, rate: float, drawn: Keys) -> ThreadFigures:
     first = np.zeros(len(keys), dtype=np.int64)
     first[at[::-1]] = np.arange(len(at))[::-1]
     # P-Deployer's transfers are not slowed down, as they never were; the platform's hops are.
-    hops_slowed = slowed if plan.pipeline.platform != Platform() else np.ones(len(slowed))
+    hop_speed = (
+        overheads.speed / slowed if plan.pipeline.platform != Platform() else overheads.speed
+    )
 
     def of_thread(values: Floats) -> Floats:
         return np.asarray((summed(values, at) / threads)[mine])
 
     return ThreadFigures(
         service_s=seconds[first][mine],
-        visit_s=(overheads.visit_s * hops_slowed)[first][mine],
-        send_s=(overheads.send_s * hops_slowed[:, None])[first][mine],
-        receive_s=(overheads.receive_s * hops_slowed[:, None])[first][mine],
+        visit_s=(overheads.visit / hop_speed)[first][mine],
+        send_s=(overheads.send / hop_speed[:, None])[first][mine],
+        receive_s=(overheads.receive / hop_speed[:, None])[first][mine],
         cpu=of_thread(charged.cpu / slowed),
         mem=of_thread(charged.mem),
         always_cpu=of_thread(charged.always_cpu / slowed),

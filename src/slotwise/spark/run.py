@@ -57,6 +57,8 @@ class Options:
     """False: Spark places the threads, as it would without a plan."""
     kept_s: float = KEPT_S
     """The longest window that can be observed."""
+    cores_per_slot: float | None = None
+    """The CPU quota of the cluster's slots; `start_up.launched` sets it to that of its site."""
 
 
 def compile_plan(spark: SparkSession, of: Outline, options: Options) -> Query:
@@ -167,7 +169,8 @@ class Run(Deployment):
         )
         outside = frozenset(i for i, function in of.functions.items() if function.on_batches)
         query = str(self.query.id)
-        return Watched(self.plan, of.layout, query, self.rate, of.mode, scheduled, outside)
+        cores = self.options.cores_per_slot or 1.0
+        return Watched(self.plan, of.layout, query, self.rate, of.mode, scheduled, outside, cores)
 
     def tick(self) -> None:
         """Let `watch` read the meters."""

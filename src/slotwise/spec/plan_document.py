@@ -178,6 +178,7 @@ class PlanDocument(Document):
     predicted: PredictionEntry | None
     simulated: SimulationEntry | None
     reasons: list[str]
+    warnings: list[str] = Field(default=[])
     placement: list[ThreadEntry]
     placer_reasons: list[str]
     proven_bound: int | None

@@ -115,6 +115,7 @@ def _document_of(plan: Plan) -> PlanDocument:
         predicted=_prediction_entry(plan.predicted),
         simulated=_simulation_entry(plan.simulated),
         reasons=list(plan.reasons),
+        warnings=list(plan.warnings),
         placement=_thread_entries(plan),
         placer_reasons=list(placement.reasons),
         proven_bound=placement.proven_bound,
@@ -210,6 +211,7 @@ def _plan_of(document: PlanDocument) -> Plan:
         predicted=_prediction(document.predicted, pipeline.topology),
         simulated=_simulation(document.simulated),
         reasons=tuple(document.reasons),
+        warnings=tuple(document.warnings),
     )
 
 

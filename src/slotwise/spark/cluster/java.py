@@ -12,9 +12,10 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 
+from slotwise.machine import spark_version
 from slotwise.model import SlotwiseError
 
 LEAST_JAVA = 17
@@ -23,6 +24,7 @@ VECTOR_MODULE = "jdk.incubator.vector"
 JAR = Path(__file__).parent.parent / "jars" / "slotwise-spark.jar"
 JDK_FIX = f"install a JDK, {LEAST_JAVA} or newer (Debian: openjdk-{LEAST_JAVA}-jdk-headless)"
 SPARK_FIX = "pip install 'slotwise[spark]'"
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)([^"]*)"')
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def check() -> None:
 
 def requirements() -> Iterator[Requirement]:
     """All that a run needs, one after the other: Java is started only when it is asked for."""
-    yield pyspark_requirement(_version("pyspark"))
+    yield pyspark_requirement(spark_version())
     yield jar_requirement()
     command = _command("java")
     yield java_requirement(command, command and _output(command, "-version"))
@@ -78,7 +80,7 @@ def java_requirement(command: str | None, printed: str | None) -> Requirement:
         home = os.environ.get("JAVA_HOME")
         where = f"in JAVA_HOME ({home})" if home else "on the PATH"
         return Requirement("Java", "not found", f"no Java {where}", JDK_FIX)
-    version = re.search(r'version "(?:1\.)?(\d+)([^"]*)"', printed or "")
+    version = _VERSION.search(printed or "")
     if version is None:
         problem = f"'{command} -version' prints no version"
         return Requirement("Java", "unknown version", problem, "set JAVA_HOME to a JDK")
@@ -115,6 +117,13 @@ def java() -> str:
     return command
 
 
+def version() -> str | None:
+    """Of the Java that Spark starts; None: there is none, or it does not run."""
+    command = _command("java")
+    found = _VERSION.search((command and _output(command, "-version")) or "")
+    return found and found[1] + found[2]
+
+
 def classpath_jar() -> Path:
     """Our jar. Raises SlotwiseError when the package was built without it."""
     jar_requirement().check()
@@ -123,7 +132,7 @@ def classpath_jar() -> Path:
 
 def spark_home() -> Path:
     """The folder of the pyspark package, with Spark's jars inside."""
-    pyspark_requirement(_version("pyspark")).check()
+    pyspark_requirement(spark_version()).check()
     spec = util.find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None
@@ -169,10 +178,3 @@ def _output(*command: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout + done.stderr if done.returncode == 0 else None
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None

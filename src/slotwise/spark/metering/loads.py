@@ -42,6 +42,8 @@ class Watched:
     """Something else sets the rate of some source: a schedule, or data that comes when it comes."""
     outside: frozenset[int] = frozenset()
     """The operators that compute in processes of their own, which are not metered."""
+    cores_per_slot: float = 1.0
+    """What a slot on a node of speed 1 may use: its CPU quota, or a core without one."""
 
 
 class Loads:

@@ -68,7 +68,7 @@ def observe(
         operators=loads.operators,
         streams=loads.streams,
         threads=_threads(loads, seen),
-        slots=(slots := _slot_loads(plan, first, last)),
+        slots=(slots := _slot_loads(watched, first, last)),
         nodes=_node_loads(plan, slots),
         cost_per_hour=plan.cluster.price_per_hour,
         inter_slot_traffic=None if traffic is None else crossing(traffic, places[0]),
@@ -148,8 +148,13 @@ def _series(watched: Watched, intervals: Sequence[_Interval], seconds: float) ->
     )
 
 
-def _slot_loads(plan: Plan, first: MeterSnapshot, last: MeterSnapshot) -> tuple[SlotLoad, ...]:
-    """All slots of the cluster; None for one without an executor that reports."""
+def _slot_loads(
+    watched: Watched, first: MeterSnapshot, last: MeterSnapshot
+) -> tuple[SlotLoad, ...]:
+    """All slots of the cluster, as parts of what they may use; None for one without an executor
+    that reports.
+    """
+    plan = watched.plan
     earlier = {meter.executor: meter for meter in first.executors}
     executors = {meter.slot: meter for meter in last.executors}
     memory = plan.cluster.slot_memory * plan.cluster.slot_memory_gb * 2**30
@@ -158,7 +163,8 @@ def _slot_loads(plan: Plan, first: MeterSnapshot, last: MeterSnapshot) -> tuple[
         cpu = mem = None
         if meter := executors.get(slot):
             cores = _cores(earlier.get(meter.executor), meter)
-            cpu = None if cores is None else cores / float(plan.cluster.slot_cpu[slot])
+            most = watched.cores_per_slot * float(plan.cluster.slot_cpu[slot])
+            cpu = None if cores is None else cores / most
             # Only Linux reports the memory of a process.
             mem = meter.memory_bytes / float(memory[slot]) if meter.memory_bytes else None
         found.append(SlotLoad(str(plan.cluster.slot(slot)), cpu, mem))
