@@ -85,15 +85,29 @@ def simulate(plan: Plan, rate: float | None = None, **options: Any) -> Observati
     return simulate_plan(plan, rate, **options)
 
 
-def run(plan: Plan, seconds: float = 60.0, rate: float | None = None) -> Observation:
-    """What the plan does on a Spark cluster of this machine, in its last `seconds`.
+def run(
+    spec: Plan | Pipeline | str | Path,
+    seconds: float = 60.0,
+    rate: float | None = None,
+    scale: float | None = None,
+) -> Observation:
+    """What a plan does on a Spark cluster of this machine, in its last `seconds`.
 
-    The cluster is started before, and ended after. For another master, a checkpoint or output
-    files see `slotwise.spark.start_up.launched`.
+    The cluster is started before, and ended after. A spec is planned first: for `scale` times its
+    rate, on as much of its cluster; without `scale` and `rate`, for as much as this machine can
+    hold. For another master, a checkpoint or output files see `slotwise.spark.start_up.launched`.
     """
+    from slotwise.model import Plan, SlotwiseError
     from slotwise.spark.start_up import measured
 
-    return measured(plan, seconds, rate)
+    if isinstance(spec, Plan):
+        if scale is not None:
+            raise SlotwiseError("a plan cannot be scaled: give the spec, or plan at a lower rate")
+        return measured(spec, seconds, rate)
+    from slotwise.spark.cluster import Site
+    from slotwise.spark.scaling import plan_for
+
+    return measured(plan_for(_pipeline(spec), rate, scale, Site(), plan).plan, seconds)
 
 
 def _pipeline(spec: Pipeline | str | Path) -> Pipeline:

@@ -4,12 +4,13 @@ arrivals: poisson                        constant (default) or poisson gaps betw
 seed: 0                                  of the Poisson gaps
 schedule: "step:at=60s,factor=2"         how the source's rate changes; see schedules.py
 delay: 6s                                before the first record
-payload: words(5)                        what a record holds
+payload: words(5)                        what a record holds; generated(tweets): a bundled data set
 records: 1000                            stop after so many
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -46,7 +47,23 @@ def pace_of(source: Operator) -> Pace | None:
     if "schedule" in options:
         schedule = _read(source, "schedule", schedules.schedule, options.pop("schedule"))
     delay_s = _read(source, "delay", durations.seconds, options.pop("delay", "0s"))
+    _read(source, "payload", data_set, options.get("payload", "id"))
     return Pace(schedule, delay_s, options)
+
+
+def data_set(payload: str) -> str | None:
+    """The name of the bundled data set that a payload stands for, None for any other payload.
+
+    >>> data_set("generated(tweets)")
+    'tweets'
+    """
+    found = re.fullmatch(r"generated\((.*)\)", payload.strip())
+    if found is None:
+        return None
+    from slotwise.workloads import data
+
+    data.check(found[1].strip())
+    return found[1].strip()
 
 
 def _read(source: Operator, option: str, reader: Callable[[str], Value], text: str) -> Value:

@@ -43,6 +43,16 @@ def _read_duration(_: Any, tokens: Sequence[Token]) -> float:
         raise _invalid(tokens[0], error.message) from None
 
 
+def _read_scale(_: Any, tokens: Sequence[Token]) -> float | None:
+    from slotwise.model import ModelError
+    from slotwise.spark.scaling import factor
+
+    try:
+        return factor(tokens[0].value)
+    except ModelError as error:
+        raise _invalid(tokens[0], error.message) from None
+
+
 def integer_from(least: int) -> Callable[[Any, Sequence[Token]], int]:
     """Reads an integer ≥ `least`; `100,000` and `100_000` are 100000."""
 
@@ -100,6 +110,8 @@ Rates = Annotated[
 ]
 Duration = Annotated[float, Parameter(converter=_read_duration)]
 """In seconds, above 0; see durations.py."""
+Scale = Annotated[float | None, Parameter(converter=_read_scale, show_default=False)]
+"""A part of 1, or None for `auto`."""
 Algorithms = Annotated[
     tuple[str, ...],
     Parameter(converter=_read_algorithms, n_tokens=1, negative=(), show_default=False),

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from slotwise.cli import DONE, INTERRUPTED
 from slotwise.cli.output import console, note, note_verdicts, show
-from slotwise.cli.parameters import Duration, Json, Rate, Spec
+from slotwise.cli.parameters import Duration, Json, Rate, Scale, Spec
 from slotwise.json_data import json_text
 
 if TYPE_CHECKING:
@@ -41,6 +41,13 @@ def run(
         Duration, Parameter(name="--for", help="How long to run: 60s, 5m, 1h.")
     ] = 60.0,
     rate: Rate = None,
+    scale: Annotated[
+        Scale,
+        Parameter(
+            help="Run this part of the rate and of a fixed cluster's nodes, such as 1/16. "
+            "Default: auto, what this machine can hold; all of it with --rate, --plan or --master."
+        ),
+    ] = None,
     schedule: Annotated[
         str | None,
         Parameter(
@@ -96,7 +103,8 @@ def run(
     from slotwise.spark.run import Options
 
     follows = schedules.schedule(schedule) if schedule else None
-    made = _plan(spec, plan, rate, placer)
+    site = Site(master, slot_memory_mb, cores_per_slot)
+    made = _plan(spec, plan, rate, placer, scale, site)
     found = outline(made)
     silence_pyspark()
     if explain:
@@ -105,10 +113,10 @@ def run(
         print(explained(found))
         return DONE
     with _folder(checkpoint) as where:
+        offered = rate if plan else None  # otherwise it is the plan's
         options = Options(
-            where, rate=rate, schedule=follows, work=work, batch_seconds=batch, output=output
+            where, rate=offered, schedule=follows, work=work, batch_seconds=batch, output=output
         )
-        site = Site(master, slot_memory_mb, cores_per_slot)
         summary = _run(found, options, site, duration, warm_up)
     return _report(made, summary, json)
 
@@ -128,20 +136,45 @@ class Summary:
     """By Ctrl-C, before its time."""
 
 
-def _plan(spec: str, file: Path | None, rate: float | None, placer: str | None) -> Plan:
-    """The spec planned, or the plan in a file, for what the spec says now."""
+def _plan(
+    spec: str,
+    file: Path | None,
+    rate: float | None,
+    placer: str | None,
+    scale: float | None,
+    site: Site,
+) -> Plan:
+    """The spec planned, for what this machine can hold, or the plan in a file, for what the spec
+    says now.
+    """
     import slotwise
     from slotwise.model import SlotwiseError
     from slotwise.spec.plan_json import read_plan
 
     if file is None:
-        return slotwise.plan(spec, rate, placer=placer)
+        return _scaled_plan(spec, rate, placer, scale, site)
+    if scale is not None:
+        raise SlotwiseError(f"--scale does not apply to a plan: remove it, or --plan {file}")
     pipeline, made = slotwise.load(spec), read_plan(file)
     if made.pipeline.topology != pipeline.topology:
         raise SlotwiseError(f"{file} is a plan for another topology than {spec}: plan it again")
     made = dataclasses.replace(made, pipeline=pipeline)
     # The spec's profiles and network may have changed since: its prediction is made now.
     return dataclasses.replace(made, predicted=slotwise.predict(made, rate))
+
+
+def _scaled_plan(
+    spec: str, rate: float | None, placer: str | None, scale: float | None, site: Site
+) -> Plan:
+    import slotwise
+    from slotwise.spark.scaling import plan_for
+
+    made = plan_for(
+        slotwise.load(spec), rate, scale, site, lambda part: slotwise.plan(part, placer=placer)
+    )
+    if made.factor < 1:
+        note(str(made))
+    return made.plan
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from slotwise.model import Observation, Plan, SlotwiseError
 from slotwise.spark import checkpoints, cluster
 from slotwise.spark.cluster import Site
 from slotwise.spark.cluster.folders import passing_folder
+from slotwise.spark.provided import provided, services_of
 from slotwise.spark.query.outline import Outline, outline
 from slotwise.spark.run import Options, Run, compile_plan, start
 from slotwise.spark.waiting import await_tuples, work_off_backlog
@@ -76,6 +77,7 @@ def launched(
         if options is None:
             options = Options(stack.enter_context(passing_folder()) / "checkpoint")
         options = replace(options, cores_per_slot=site.cores_per_slot)
+        services_of(of.plan.pipeline.topology)  # refuses an unknown one before anything starts
         checkpoints.check(options.checkpoint, of)
         site.check(of.plan)
         processes = stack.enter_context(ExitStack())  # they end after the session that uses them
@@ -83,6 +85,8 @@ def launched(
         with times.step("driver"):
             spark = cluster.driver(prepared, name=of.plan.pipeline.topology.name)
             stack.callback(spark.stop)
+        topology, here = of.plan.pipeline.topology, prepared.is_embedded
+        stack.enter_context(provided(spark, topology, on_this_machine=here))
         with times.step("query compiled"):
             made = compile_plan(spark, of, options)
         with times.step("cluster"):

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.AbstractDataType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -15,6 +16,9 @@ import org.slotwise.meters.Latency;
 import org.slotwise.meters.MeterBatch;
 import org.slotwise.meters.MeterIn;
 import org.slotwise.meters.MeterOut;
+import org.slotwise.work.LineFiles;
+import org.slotwise.work.Pi;
+import org.slotwise.work.ThreadState;
 import org.slotwise.work.Work;
 import scala.Function1;
 import scala.Option;
@@ -25,11 +29,18 @@ import scala.runtime.BoxedUnit;
 
 /**
  * The SQL functions of Slotwise, registered in a session by {@code spark.sql.extensions}: {@code
- * burn_us}, {@code wait_us}, {@code hold_mb}, {@code call_url} ({@link Work}); {@code meter_in},
- * {@code meter_batch}, {@code meter_out}, {@code meter_sent}, {@code meter_latency}, {@code
- * attempt}.
+ * burn_us}, {@code wait_us}, {@code hold_mb}, {@code call_url} ({@link Work}); {@code pi_digits}
+ * ({@link Pi}); {@code write_lines} ({@link LineFiles}); {@code thread_count}, {@code thread_mean},
+ * {@code thread_previous}, {@code thread_top} ({@link ThreadState}); {@code service_url}; {@code
+ * meter_in}, {@code meter_batch}, {@code meter_out}, {@code meter_sent}, {@code meter_latency},
+ * {@code attempt}.
  */
 public final class Functions implements Function1<SparkSessionExtensions, BoxedUnit> {
+  private static final DataType LONG = DataTypes.LongType;
+  private static final DataType DOUBLE = DataTypes.DoubleType;
+  private static final DataType TEXT = DataTypes.StringType;
+  private static final String SERVICE = "spark.slotwise.service.";
+  private static final String FILES = "spark.slotwise.files";
 
   /** Makes the expression of a call. */
   private interface Builder {
@@ -38,10 +49,8 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
 
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
-    add(extensions, "burn_us", 1, 1, given -> work("burnMicros", DataTypes.LongType, given));
-    add(extensions, "wait_us", 1, 1, given -> work("waitMicros", DataTypes.LongType, given));
-    add(extensions, "hold_mb", 1, 1, given -> work("holdMegabytes", DataTypes.LongType, given));
-    add(extensions, "call_url", 2, 2, given -> work("callUrl", DataTypes.StringType, given));
+    addWork(extensions);
+    addThreadState(extensions);
     add(extensions, "meter_in", 1, 2, MeterIn::new);
     add(extensions, "meter_batch", 4, 4, MeterBatch::new);
     add(extensions, "meter_out", 1, 3, Functions::meterOut);
@@ -49,6 +58,38 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
     add(extensions, "meter_latency", 1, 1, given -> new Latency(given.get(0)));
     add(extensions, "attempt", 1, 1, given -> new Attempt(given.get(0)));
     return BoxedUnit.UNIT;
+  }
+
+  private static void addWork(SparkSessionExtensions to) {
+    addCall(to, "burn_us", Work.class, "burnMicros", LONG, LONG);
+    addCall(to, "wait_us", Work.class, "waitMicros", LONG, LONG);
+    addCall(to, "hold_mb", Work.class, "holdMegabytes", LONG, LONG);
+    addCall(to, "call_url", Work.class, "callUrl", TEXT, TEXT, LONG);
+    addCall(to, "pi_digits", Pi.class, "digits", TEXT, LONG);
+    add(to, "service_url", 1, 1, given -> setting(SERVICE + given.get(0).eval(null)));
+    Builder writing =
+        given -> {
+          List<Expression> all = List.of(setting(FILES), given.get(0), given.get(1));
+          return call(LineFiles.class, "write", LONG, all, List.of(TEXT, TEXT, LONG));
+        };
+    add(to, "write_lines", 2, 2, writing);
+  }
+
+  private static void addThreadState(SparkSessionExtensions to) {
+    Class<?> state = ThreadState.class;
+    addCall(to, "thread_count", state, "count", LONG, TEXT, TEXT);
+    addCall(to, "thread_mean", state, "mean", DOUBLE, TEXT, TEXT, DOUBLE, LONG);
+    addCall(to, "thread_previous", state, "previous", TEXT, TEXT, TEXT, TEXT);
+    addCall(to, "thread_top", state, "top", TEXT, TEXT, TEXT, DOUBLE, LONG);
+  }
+
+  /** What the session's setting is when the query is made. */
+  private static Expression setting(String name) {
+    String value = SQLConf.get().getConfString(name, null);
+    if (value == null) {
+      throw new IllegalArgumentException("the setting " + name + " is missing");
+    }
+    return Literal$.MODULE$.apply(value);
   }
 
   private static void add(
@@ -68,14 +109,26 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
             new FunctionIdentifier(name), new ExpressionInfo("org.slotwise", name), checked));
   }
 
-  /** A call of a static method of {@link Work}, null if an argument is, once for every record. */
-  private static Expression work(String method, DataType result, List<Expression> given) {
-    List<AbstractDataType> types =
-        method.equals("callUrl")
-            ? List.of(DataTypes.StringType, DataTypes.LongType)
-            : List.of(DataTypes.LongType);
+  private static void addCall(
+      SparkSessionExtensions extensions,
+      String name,
+      Class<?> in,
+      String method,
+      DataType result,
+      AbstractDataType... types) {
+    Builder builder = given -> call(in, method, result, given, List.of(types));
+    add(extensions, name, types.length, types.length, builder);
+  }
+
+  /** A call of a static method, null if an argument is, once for every record. */
+  private static Expression call(
+      Class<?> in,
+      String method,
+      DataType result,
+      List<Expression> given,
+      List<AbstractDataType> types) {
     return new StaticInvoke(
-        Work.class,
+        in,
         result,
         method,
         CollectionConverters.asScala(given).toSeq(),

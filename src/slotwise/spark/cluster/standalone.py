@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,6 +54,7 @@ def embedded(
     threads_per_slot: int,
     slot_memory_mb: int = 512,
     cores_per_slot: float | None = None,
+    without_quota: Collection[str] = (),
     port: int | None = None,
 ) -> Iterator[SparkCluster]:
     """A cluster of our own, `prepared` and `started`."""
@@ -63,6 +64,7 @@ def embedded(
             threads_per_slot=threads_per_slot,
             slot_memory_mb=slot_memory_mb,
             cores_per_slot=cores_per_slot,
+            without_quota=without_quota,
         ) as made,
         started(made, port) as running,
     ):
@@ -76,18 +78,23 @@ def prepared(
     threads_per_slot: int,
     slot_memory_mb: int = 512,
     cores_per_slot: float | None = None,
+    without_quota: Collection[str] = (),
 ) -> Iterator[SparkCluster]:
     """A cluster of our own to be `started`: its folder and CPU quota, without any process.
 
     `threads_per_slot`: give the number of all threads, so that any living executor can take over
     those of dead ones. `cores_per_slot`: a CPU quota per slot by cgroup, times the node's speed;
-    refused where cgroups are not writable.
+    refused where cgroups are not writable. `without_quota`: the nodes whose slots have none.
 
     Its files are removed at the end of the `with` block. When this program is killed, the next
     cluster removes them.
     """
     check(cluster, slot_memory_mb, cores_per_slot)
-    quota = None if cores_per_slot is None else quotas.quota(cores_per_slot, _speeds(cluster))
+    quota = (
+        None
+        if cores_per_slot is None
+        else quotas.quota(cores_per_slot, _speeds(cluster, without_quota))
+    )
     try:
         with passing_folder() as folder:
             yield SparkCluster(
@@ -174,19 +181,35 @@ def worker_host(node: int) -> str:
     return f"127.0.0.{FIRST_WORKER + node}"
 
 
-def _speeds(cluster: model.Cluster) -> dict[str, float]:
-    return {worker_host(position): node.speed for position, node in enumerate(cluster.nodes)}
+def _speeds(cluster: model.Cluster, without_quota: Collection[str]) -> dict[str, float]:
+    return {
+        worker_host(position): node.speed
+        for position, node in enumerate(cluster.nodes)
+        if node.name not in without_quota
+    }
+
+
+def has_memory(cluster: model.Cluster, slot_memory_mb: int) -> bool:
+    """Whether there is enough free memory for an embedded cluster."""
+    return _needed_mb(cluster, slot_memory_mb) <= _available_mb()
 
 
 def _check_memory(cluster: model.Cluster, slot_memory_mb: int) -> None:
-    import psutil
-
-    needed = cluster.slots * slot_memory_mb / HEAP_SHARE + (len(cluster.nodes) + 1) * DAEMON_MB
-    available = psutil.virtual_memory().available / 2**20
+    needed, available = _needed_mb(cluster, slot_memory_mb), _available_mb()
     if needed > available:
         raise SlotwiseError(
             f"{counted(cluster.slots, 'slot')} of {slot_memory_mb} MB on "
             f"{counted(len(cluster.nodes), 'node')} need "
             f"{needed:,.0f} MB of memory, and {available:,.0f} MB are free: "
-            "use fewer or smaller slots"
+            "use fewer or smaller slots, or a smaller --scale"
         )
+
+
+def _needed_mb(cluster: model.Cluster, slot_memory_mb: int) -> float:
+    return cluster.slots * slot_memory_mb / HEAP_SHARE + (len(cluster.nodes) + 1) * DAEMON_MB
+
+
+def _available_mb() -> float:
+    import psutil
+
+    return float(psutil.virtual_memory().available / 2**20)

@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions
 
-from slotwise.model import counted
+from slotwise.model import Logic, counted
 from slotwise.spark.query.routing import OWN_SALT, Routes, field_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+
+BY, HAVING = "by", "having"
+"""The keys to group by, and a condition on the answers; whatever else a spec says is a result."""
+
+
+def results_of(logic: Logic) -> dict[str, str]:
+    """The named results of an aggregate, as Spark SQL."""
+    return {name: text for name, text in logic.aggregate if name not in (BY, HAVING)}
 
 
 def aggregated(frame: DataFrame, routes: Routes, record: str) -> tuple[DataFrame, str]:
@@ -34,8 +43,7 @@ def aggregated(frame: DataFrame, routes: Routes, record: str) -> tuple[DataFrame
         keys = ["_salt", *keys]
         columns |= _passing(routes, carried)
         also.append(functions.last("_passed").alias("_passed"))
-    logic = dict(routes.layout.topology.operators[own].logic.aggregate)
-    made = {name: text for name, text in logic.items() if name != "by"}
+    made = results_of(routes.layout.topology.operators[own].logic)
     results = [functions.expr(text).alias(f"_made_{name}") for name, text in made.items()]
     grouped = frame.withColumns(columns).groupBy(*keys).agg(*results, *also)
     partitions = counted(routes.layout.threads[own], "partition")

@@ -26,7 +26,7 @@ from pyspark.sql import Column, functions
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 from slotwise.model import Schedule, SlotwiseError, counted
-from slotwise.spark.query.aggregate import aggregated
+from slotwise.spark.query.aggregate import HAVING, aggregated
 from slotwise.spark.query.functions import Function
 from slotwise.spark.query.outline import Outline
 from slotwise.spark.query.records import Records, as_record, record_type
@@ -115,10 +115,16 @@ class _Building:
 
     def _with_answer(self, operator: int, frame: DataFrame) -> DataFrame:
         """An aggregate works inside Spark: its tuples are seen only when it has answered them."""
-        if not self.meters:
+        out = f"_out{operator}"
+        if self.meters:
+            answered = f"CASE WHEN _operator = {operator} THEN meter_in({out}, ts) END"
+            frame = self._add(frame, out, answered)
+        having = dict(self.topology.operators[operator].logic.aggregate).get(HAVING)
+        if having is None:
             return frame
-        answered = f"CASE WHEN _operator = {operator} THEN meter_in(_out{operator}, ts) END"
-        return self._add(frame, f"_out{operator}", answered)
+        fields = _fields(frame, out)
+        bound = frame.withColumns({name: functions.col(f"{out}.`{name}`") for name in fields})
+        return self._add(bound, out, f"IF({having}, {out}, NULL)").drop(*fields)
 
     def _with_input(self, operator: int, frame: DataFrame) -> DataFrame:
         record = self.records.into(self.topology, operator)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from slotwise.model import counted
 from slotwise.spark.cluster import local
+from slotwise.spark.provided import named_only
 from slotwise.spark.query.compile import compile
 from slotwise.spark.query.outline import Outline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def explain(outline: Outline) -> str:
@@ -23,8 +28,13 @@ def _sql(outline: Outline) -> tuple[tuple[str, ...], ...]:
     from pyspark.sql import SparkSession
 
     if (active := SparkSession.getActiveSession()) is not None:
-        return compile(active, outline).sql
+        return _compiled(active, outline)
     with local() as spark:
+        return _compiled(spark, outline)
+
+
+def _compiled(spark: SparkSession, outline: Outline) -> tuple[tuple[str, ...], ...]:
+    with named_only(spark, outline.layout.topology):
         return compile(spark, outline).sql
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from slotwise.model import Operator, Pipeline, SlotwiseError, Topology
+from slotwise.spark.query.aggregate import results_of
 from slotwise.spark.query.functions import Function
 from slotwise.spark.query.levels import Layout
 
@@ -90,7 +91,7 @@ def _check_aggregate(topology: Topology, operator: Operator) -> None:
     name, aggregate = operator.name, dict(operator.logic.aggregate)
     if not aggregate.get("by"):
         raise SlotwiseError(f"aggregate '{name}' has no 'by': expected the fields to group by")
-    if len(aggregate) == 1:
+    if not results_of(operator.logic):
         raise SlotwiseError(
             f"aggregate '{name}' computes nothing: add a result, such as n: count(*)"
         )

@@ -11,7 +11,8 @@ from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
 from slotwise.model import Schedule, SlotwiseError
-from slotwise.paced import pace_of
+from slotwise.paced import data_set, pace_of
+from slotwise.spark.query import generated
 from slotwise.spark.query.levels import Layout
 from slotwise.spark.query.records import RESERVED, Records
 
@@ -86,6 +87,8 @@ def _frame(
             "delayMs": str(round(1000 * pace.delay_s)),
             "partitions": str(layout.threads[source]),
         }
+        if (name := data_set(options.get("payload", "id"))) is not None:
+            options["payload"] = f"file({generated.file_of(name)})"
     try:
         frame = spark.readStream.format(kind).options(**options).load()
     except (PySparkException, Py4JJavaError) as error:

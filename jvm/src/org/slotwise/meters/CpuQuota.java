@@ -9,7 +9,8 @@ import org.apache.spark.api.plugin.PluginContext;
 /**
  * Limits an executor's CPU by a Linux control group of its own, under the group that the driver
  * program made ({@code spark.slotwise.cgroup}), to the cores that {@code …cgroup.cores} gives its
- * host. An executor that cannot enter it fails to start, rather than run without a limit.
+ * host, if it gives any. An executor that cannot enter it fails to start, rather than run without a
+ * limit.
  */
 final class CpuQuota {
   private static final int PERIOD_MICROS = 20_000;
@@ -21,7 +22,10 @@ final class CpuQuota {
     if (!conf.contains("spark.slotwise.cgroup")) {
       return;
     }
-    double cores = cores(conf.get("spark.slotwise.cgroup.cores"), host);
+    Double cores = cores(conf.get("spark.slotwise.cgroup.cores"), host);
+    if (cores == null) {
+      return;
+    }
     Path group =
         Path.of(conf.get("spark.slotwise.cgroup"), conf.getAppId() + "-" + context.executorID());
     String quota = Long.toString(Math.round(cores * PERIOD_MICROS));
@@ -39,13 +43,13 @@ final class CpuQuota {
     }
   }
 
-  /** Of {@code "127.0.0.11=0.5,127.0.0.12=1.0"}, the number for a host. */
-  static double cores(String text, String host) {
+  /** Of {@code "127.0.0.11=0.5,127.0.0.12=1.0"}, the number for a host; null if it has none. */
+  static Double cores(String text, String host) {
     for (String entry : text.split(",")) {
       if (entry.startsWith(host + "=")) {
-        return Double.parseDouble(entry.substring(host.length() + 1));
+        return Double.valueOf(entry.substring(host.length() + 1));
       }
     }
-    throw new IllegalStateException("no CPU quota is given for the host " + host);
+    return null;
   }
 }

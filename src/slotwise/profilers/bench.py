@@ -1,0 +1,181 @@
+"""Where operators are measured: a slot with a CPU quota, and room outside it for all the rest.
+
+    node `tested`    slot 0: the operator under test      slot 1: neighbours on the same node
+    node `outside`   slot 2: its input and its next hop, without a quota
+
+One cluster and one session serve all trials: each is a query of its own. The driver is outside the
+quota as well.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from slotwise.clock import SYSTEM, Clock, await_condition
+from slotwise.model import (
+    Allocation,
+    Bundle,
+    Cluster,
+    FixedLoad,
+    Node,
+    OperatorAllocation,
+    Pipeline,
+    Placement,
+    Plan,
+    Profiles,
+    SlotwiseError,
+)
+from slotwise.profilers.case import Case
+from slotwise.profilers.trial import Distance
+from slotwise.spark import cluster as spark_cluster
+from slotwise.spark.cluster.folders import passing_folder
+from slotwise.spark.metering import meters
+from slotwise.spark.provided import provided
+from slotwise.spark.query.outline import outline
+from slotwise.spark.run import Options, Run, compile_plan, start
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TESTED, SLOTS = 0, {"slot": 0, "node": 1, "cluster": 2}
+"""The slot under test; per distance, a slot that is so far from it."""
+MOST_THREADS = 256
+BATCH_SECONDS = 600.0
+"""No batch ends within a trial."""
+REPORTED_S = 10.0
+
+
+@dataclass(frozen=True)
+class Idle:
+    """What an executor takes that has a thread and no tuples."""
+
+    cpu_cores: float = 0.0
+    memory_mb: float = 0.0
+
+
+@dataclass
+class Bench:
+    """The session, and what its slot under test takes when idle."""
+
+    spark: SparkSession
+    model: Cluster
+    folder: Path
+    cores: float | None
+    """The quota of the slot under test; None: it has none."""
+    slot_memory_mb: int
+    clock: Clock = SYSTEM
+    idle: Idle = Idle()
+    _started: int = field(default=0)
+
+    @contextmanager
+    def running(
+        self,
+        case: Case,
+        threads: int,
+        rate: float,
+        *,
+        source: Distance = "cluster",
+        next_hop: Distance = "cluster",
+    ) -> Iterator[Run]:
+        """The case's query with so many threads of its operator in the slot under test, at `rate`
+        tuples/s; it and its checkpoint are gone afterwards.
+        """
+        self._started += 1
+        checkpoint = self.folder / f"checkpoint-{self._started}"
+        plan = self._plan(case, threads, rate, source, next_hop)
+        options = Options(checkpoint, batch_seconds=BATCH_SECONDS, work="none")
+        try:
+            with provided(self.spark, plan.pipeline.topology):
+                made = compile_plan(self.spark, outline(plan, case.bound), options)
+                run = start(self.spark, made, options, self.clock)
+                try:
+                    yield run
+                finally:
+                    run.stop()
+        finally:
+            shutil.rmtree(checkpoint, ignore_errors=True)
+
+    def executor(self) -> meters.ExecutorMeter:
+        """The last report of the executor under test. Raises SlotwiseError if it is gone."""
+        for meter in meters.snapshot(self.spark).executors:
+            if meter.slot == TESTED:
+                return meter
+        raise SlotwiseError("the executor of the slot under test is gone")
+
+    def live_memory_mb(self) -> float:
+        """Heap that is in use after all garbage is collected, as next reported."""
+        tasks = 4 * self.model.slots  # Spark deals them out in turn: every executor gets some
+        frame = self.spark.range(0, tasks, 1, tasks)
+        frame.selectExpr("reflect('java.lang.System', 'gc')").collect()
+        collected = time.time()  # the clock of the executors, which are on this machine
+        if not await_condition(lambda: self.executor().time > collected, REPORTED_S, self.clock):
+            raise SlotwiseError(f"the slot under test has reported nothing for {REPORTED_S:g} s")
+        return self.executor().heap_bytes / 2**20
+
+    def _plan(
+        self, case: Case, threads: int, rate: float, source: Distance, next_hop: Distance
+    ) -> Plan:
+        topology = case.topology()
+        counts, slots = [], []
+        for operator in topology.operators:
+            if operator.name == case.name:
+                counts.append(threads)
+                slots += [TESTED] * threads
+            else:
+                counts.append(1)
+                slots.append(SLOTS[source if operator.kind == "source" else next_hop])
+        names = [operator.name for operator in topology.operators]
+        return Plan(
+            pipeline=Pipeline(
+                topology,
+                Profiles(dict.fromkeys(names, FixedLoad()), float(self.slot_memory_mb)),
+                cluster=self.model,
+                engine=case.engine,
+            ),
+            rate=rate,
+            allocation=Allocation(
+                "profile",
+                rate,
+                tuple(
+                    OperatorAllocation(name, rate, (Bundle(1, 0.0, 0.0),) * count, "a trial")
+                    for name, count in zip(names, counts, strict=True)
+                ),
+            ),
+            cluster=self.model,
+            slots=self.model.slots,
+            extra_slots=0,
+            placement=Placement("profile", tuple(counts), np.array(slots)),
+            weights={name: (1 / n,) * n for name, n in zip(names, counts, strict=True)},
+        )
+
+
+@contextmanager
+def bench(cores: float | None = 1.0, slot_memory_mb: int = 512) -> Iterator[Bench]:
+    """A cluster of its own on this machine; `cores` is the quota of the slot under test.
+
+    Raises SlotwiseError where quotas are not permitted; None: measure without one.
+    """
+    memory_gb = slot_memory_mb / 1024
+    model = Cluster((Node("tested", 2, 2 * memory_gb), Node("outside", 1, memory_gb)), memory_gb)
+    with ExitStack() as stack:
+        on = stack.enter_context(
+            spark_cluster.embedded(
+                model,
+                threads_per_slot=MOST_THREADS,
+                slot_memory_mb=slot_memory_mb,
+                cores_per_slot=cores,
+                without_quota=("outside",),
+            )
+        )
+        spark = spark_cluster.session(on, name="slotwise profile")
+        stack.callback(spark.stop)
+        folder = stack.enter_context(passing_folder())
+        yield Bench(spark, model, folder, cores, slot_memory_mb)

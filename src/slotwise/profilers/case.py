@@ -1,0 +1,92 @@
+"""The experiment of one operator: its input replayed, the operator, and what comes after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from slotwise.model import Grouping, Logic, Operator, SlotwiseError, Stream, Topology
+from slotwise.model.pipeline import Engine
+
+REPLAY, NEXT_HOP = "slotwise-replay", "slotwise-next-hop"
+"""Names beside the operator's own."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is measured: an operator on records that it gets in production."""
+
+    operator: Operator
+    input: Captured | None
+    """None: it is a source, which makes its own records."""
+    grouping: Grouping = Grouping("shuffle")
+    """How its tuples choose a thread: keys stay together where its logic needs that."""
+    emits: bool = True
+    """False: its results leave the query."""
+    function: Callable[..., Any] | None = None
+    """What it computes in Python, if it does."""
+    engine: Engine = "auto"
+
+    @property
+    def name(self) -> str:
+        return self.operator.name
+
+    @property
+    def bound(self) -> dict[str, Callable[..., Any]]:
+        return {} if self.function is None else {self.name: self.function}
+
+    def topology(self) -> Topology:
+        """The input, the operator and its next hop in a row; paper 1's three tasks."""
+        operators, streams = [self.operator], []
+        if self.input is not None:
+            operators.insert(0, self.input.replay())
+            streams.append(Stream(REPLAY, self.name, 1.0, self.grouping))
+        if self.emits:
+            operators.append(Operator(NEXT_HOP, "sink"))
+            streams.append(Stream(self.name, NEXT_HOP, 1.0, Grouping("shuffle")))
+        return Topology(f"profile of {self.name}", tuple(operators), tuple(streams))
+
+
+@dataclass(frozen=True)
+class Captured:
+    """Records that arrived at an operator, one JSON object per line, and their type."""
+
+    lines: Path
+    schema: str
+    """As DDL."""
+    records: int
+    arrival_scv: float | None = None
+    """Squared coefficient of variation of the times between them; None: too few to say."""
+
+    def replay(self) -> Operator:
+        """A paced source that gives the records again, typed as they were, from the first one on
+        after the last.
+        """
+        schema = self.schema.replace("\\", "\\\\").replace("'", "\\'")
+        logic = Logic(
+            expr=f"from_json(value, '{schema}')", options=(("payload", f"file({self.lines})"),)
+        )
+        return Operator(REPLAY, "source", 1.0, logic)
+
+
+def check(operator: Operator, function: Callable[..., Any] | None) -> None:
+    """Raise SlotwiseError for an operator that there is nothing to measure of."""
+    logic = operator.logic
+    computes = logic.expr is not None or logic.aggregate or logic.python or function is not None
+    if operator.kind == "operator" and not computes:
+        raise SlotwiseError(
+            f"operator '{operator.name}' has no logic to measure: give it an expr, an aggregate or "
+            "a python function"
+        )
+
+
+def without_end(operator: Operator) -> Operator:
+    """A source that does not stop after so many records, starts at once and keeps to one rate."""
+    options = tuple(
+        (name, value)
+        for name, value in operator.logic.options
+        if name not in ("records", "delay", "schedule")
+    )
+    return replace(operator, logic=replace(operator.logic, options=options))

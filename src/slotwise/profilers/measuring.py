@@ -1,0 +1,126 @@
+"""One trial on the bench: a query warms up until its rate is steady, and is then measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slotwise.model import Observation, OperatorLoad
+from slotwise.profilers.bench import Bench
+from slotwise.profilers.case import NEXT_HOP, REPLAY, Case
+from slotwise.profilers.trial import Distance, Trial
+from slotwise.spark.run import Run
+from slotwise.spark.supervise import supervise
+from slotwise.spark.waiting import await_tuples
+
+FLOOD_RATE = 1e6
+"""Tuples/s that no operator on records of JSON keeps up with: the source is pushed back."""
+STEADY_SPREAD = 0.03
+"""A rate that varies by less than this from second to second is steady."""
+STEADY_SECONDS = 4
+
+
+@dataclass(frozen=True)
+class Times:
+    """How long a trial takes."""
+
+    most_warm_up_s: float = 10.0
+    """The warm-up ends earlier if the rate is steady."""
+    measured_s: float = 4.0
+
+
+def trial(
+    bench: Bench,
+    case: Case,
+    threads: int,
+    rate: float | None,
+    times: Times = Times(),
+    *,
+    source: Distance = "cluster",
+    next_hop: Distance = "cluster",
+    memory: bool = False,
+) -> Trial:
+    """The case at `rate` tuples/s; None: with more than it can take.
+
+    Raises SlotwiseError if the query fails, for example on a record.
+    """
+    offered = FLOOD_RATE if rate is None else rate
+    with bench.running(case, threads, offered, source=source, next_hop=next_hop) as run:
+        await_tuples(run)
+        warm_up(run, case.name, times.most_warm_up_s)
+        return measured(bench, case, run, rate, times.measured_s, source, next_hop, memory)
+
+
+def warm_up(run: Run, operator: str, most_s: float) -> None:
+    """Until the operator's rate is steady, or as long as `most_s`."""
+    run.watch.forget()
+    for _ in range(round(most_s)):
+        advance(run, 1.0)
+        rates = rates_by_second(run, operator)[-STEADY_SECONDS:]
+        if len(rates) == STEADY_SECONDS and spread(rates) < STEADY_SPREAD:
+            return
+
+
+def measured(
+    bench: Bench,
+    case: Case,
+    run: Run,
+    offered_rate: float | None,
+    seconds: float,
+    source: Distance = "cluster",
+    next_hop: Distance = "cluster",
+    memory: bool = False,
+) -> Trial:
+    """What the running case does from now on."""
+    run.watch.forget()
+    before = bench.executor()
+    advance(run, seconds)
+    seen, after = run.observe(seconds + 2), bench.executor()
+    cores = (after.cpu_seconds - before.cpu_seconds) / max(after.time - before.time, 1e-9)
+    own = load_of(seen, case.name)
+    places = {REPLAY: source, NEXT_HOP: next_hop}
+    beside = sum(load.cpu or 0.0 for load in seen.operators if places.get(load.operator) == "slot")
+    return Trial(
+        operator=case.name,
+        threads=run.plan.threads[case.name],
+        offered_rate=offered_rate,
+        rate=own.arrival_rate,
+        emitted_rate=own.emitted_rate or 0.0,
+        cpu_cores=max(cores - beside - bench.idle.cpu_cores, 0.0),
+        memory_mb=max(bench.live_memory_mb() - bench.idle.memory_mb, 0.0) if memory else None,
+        service_ms=own.service_ms,
+        service_scv=own.service_scv,
+        latency_ms=seen.latency_ms,
+        latency_slope=seen.latency_slope,
+        stable=offered_rate is not None and seen.stable is True,
+        spread=spread(rates_by_second(run, case.name)),
+        seconds=after.time - before.time,
+        source=source,
+        next_hop=next_hop,
+    )
+
+
+def advance(run: Run, seconds: float) -> None:
+    """A trial that fails is over: it is not started again."""
+    supervise(run, seconds, tries=0)
+
+
+def load_of(seen: Observation, operator: str) -> OperatorLoad:
+    return next(load for load in seen.operators if load.operator == operator)
+
+
+def rates_by_second(run: Run, operator: str) -> Sequence[float]:
+    """Tuples/s that it handled, since the watch was last told to forget."""
+    seen = run.observation()
+    if seen is None or seen.series is None:
+        return ()
+    return seen.series.handled_rate[operator]
+
+
+def spread(rates: Sequence[float]) -> float:
+    """Relative standard deviation; infinite if nothing was handled."""
+    if len(rates) < 2 or sum(rates) == 0:
+        return float("inf") if sum(rates) == 0 else 0.0
+    return float(np.std(rates, ddof=1) / np.mean(rates))
