@@ -6,9 +6,12 @@ import os
 import platform
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+
+from slotwise.model import Measurement
 
 _CPU_INFO = Path("/proc/cpuinfo")
 
@@ -58,3 +61,16 @@ def java_version() -> str | None:
     from slotwise.spark.cluster import java
 
     return java.version()
+
+
+def run_measurement(cores: float | None, memory_mb: float, *, here: bool = True) -> Measurement:
+    """Of a run that ends now; `here`: on this machine, and not on a cluster elsewhere."""
+    return Measurement(
+        datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        spark_version() or "unknown",
+        java_version() or "unknown",
+        cpu_model() if here else "unknown",
+        cores,
+        memory_mb,
+        source="run",
+    )

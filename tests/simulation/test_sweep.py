@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from slotwise.journal import Journal
 from slotwise.model import Goals, SlotwiseError
-from slotwise.simulation.journal import Journal
 from slotwise.simulation.sweep import COLUMNS, Point, Row, finished, row_of, run_in_processes
 from slotwise.spec import SpecError, dump, load
 from slotwise.spec.sweep import load_sweep
@@ -236,7 +236,7 @@ RUN = """
 import sys
 from pathlib import Path
 from slotwise.simulation import sweep
-from slotwise.simulation.journal import Journal
+from slotwise.journal import Journal
 from slotwise.spec.sweep import load_sweep
 
 if __name__ == "__main__":
@@ -319,7 +319,7 @@ class TestInterrupted:
 
     def test_no_room_for_the_journal(self, tmp_path: Path) -> None:
         (tmp_path / "script.py").write_text(
-            "from pathlib import Path\nfrom slotwise.simulation.journal import Journal\n"
+            "from pathlib import Path\nfrom slotwise.journal import Journal\n"
             "with Journal(Path('full')) as journal:\n"
             "    for n in range(9): journal.add(f'{n}', {'text': 'x' * 400})\n"
         )

@@ -15,10 +15,10 @@ from cyclopts import Parameter
 from slotwise.cli import DONE, INTERRUPTED
 from slotwise.cli.output import console, note, note_verdicts, show
 from slotwise.cli.parameters import Duration, Json, Rate, Scale, Spec
-from slotwise.json_data import json_text
+from slotwise.json_data import json_data, json_text
 
 if TYPE_CHECKING:
-    from slotwise.model import Observation, Plan, Verdict
+    from slotwise.model import Measurement, Observation, Plan, Verdict
     from slotwise.spark.cluster import Site
     from slotwise.spark.query.outline import Outline
     from slotwise.spark.run import Options, Run
@@ -131,6 +131,8 @@ class Summary:
     in_place: int
     threads: int
     verdicts: tuple[Verdict, ...]
+    measurement: Measurement
+    """When and on what; profiles made from the run carry it."""
     batches: Mapping[int, Observation] = dataclasses.field(default_factory=dict)
     interrupted: bool = False
     """By Ctrl-C, before its time."""
@@ -209,7 +211,7 @@ def _run(
             else:
                 running.watch.forget()
                 supervise(running, duration - warm_up, each_tick, is_over=is_over)
-            return _summary(running, times, interrupted=is_over())
+            return _summary(running, times, site, interrupted=is_over())
 
 
 def _faster() -> str:
@@ -237,7 +239,8 @@ def _ended_by_ctrl_c() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _summary(running: Run, times: Timeline, *, interrupted: bool) -> Summary:
+def _summary(running: Run, times: Timeline, site: Site, *, interrupted: bool) -> Summary:
+    from slotwise.machine import run_measurement
     from slotwise.model import SlotwiseError
 
     seen = running.observation()
@@ -254,6 +257,7 @@ def _summary(running: Run, times: Timeline, *, interrupted: bool) -> Summary:
         sum(task.slot == task.planned for task in where.tasks),
         len(where.tasks),
         running.plan.judged(seen),
+        run_measurement(site.cores_per_slot, site.slot_memory_mb, here=site.master is None),
         running.watch.batches,
         interrupted,
     )
@@ -339,6 +343,7 @@ def summary_data(plan: Plan, summary: Summary) -> dict[str, Any]:
         "threads": summary.threads,
         "start_up_seconds": dict(summary.start_up),
         "events": list(summary.events),
+        "measurement": json_data(summary.measurement),
         "interrupted": summary.interrupted,
     }
 

@@ -23,7 +23,7 @@ def run_sweep(
     output: Path | None,
 ) -> int:
     """Exits 1 if no point has a plan; what each goal came to is in the table."""
-    from slotwise.simulation.journal import Journal
+    from slotwise.journal import Journal
     from slotwise.spec.sweep import load_sweep
 
     points = load_sweep(file)

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slotwise import __version__
+from slotwise.journal import Journal
 from slotwise.json_data import json_data
 from slotwise.model import Observation, Pipeline, Plan, SlotwiseError, missed
 from slotwise.planner import Request, plan_as_chosen
-from slotwise.simulation.journal import Journal
 from slotwise.simulation.observe import observed
 from slotwise.simulation.options import Options
 from slotwise.simulation.run import run

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from pathlib import Path
-from typing import Any
-
-from ruamel.yaml import YAML
-from ruamel.yaml.representer import SafeRepresenter
 
 from slotwise import workloads
 from slotwise.model import ModelError, Pipeline
@@ -18,9 +13,8 @@ from slotwise.spec.document import SpecDocument
 from slotwise.spec.errors import SpecError
 from slotwise.spec.including import with_included
 from slotwise.spec.reading import MOST_BYTES, checked, read_text, too_large
-from slotwise.spec.tree import read_tree, resolve
-
-_PLAIN_TEXT = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+from slotwise.spec.tree import read_tree
+from slotwise.spec.writing import dumped
 
 
 def load(source: str | Path) -> Pipeline:
@@ -66,23 +60,4 @@ def _pipeline(text: str, name: str, folder: Path | None) -> Pipeline:
 
 def dump(pipeline: Pipeline) -> str:
     """A spec file's text: what is default is left out, and `loads` gives an equal pipeline."""
-    yaml: Any = YAML(typ="safe", pure=True)
-    yaml.Representer = _Representer
-    yaml.sort_base_mapping_type_on_output = False
-    yaml.default_flow_style = None
-    yaml.width = MOST_BYTES
-    stream = io.StringIO()
-    yaml.dump(document_of(pipeline).model_dump(exclude_defaults=True), stream)
-    return stream.getvalue()
-
-
-class _Representer(SafeRepresenter):
-    """A class of its own, because ruamel keeps what it learns to write per class."""
-
-    def text(self, text: str) -> Any:
-        """In quotes unless it surely reads back as the same text."""
-        plain = _PLAIN_TEXT.fullmatch(text) and isinstance(resolve(text), str)
-        return self.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
-
-
-_Representer.add_representer(str, _Representer.text)
+    return dumped(document_of(pipeline).model_dump(exclude_defaults=True), None)

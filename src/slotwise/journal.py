@@ -1,7 +1,7 @@
-"""What a sweep has finished so far, in a file that survives whatever stops the sweep.
+"""What has been finished so far, in a file that survives whatever stops the work.
 
-One JSON line per finished point: {"key": …, "row": …}, written at once and to the disk. A line cut
-in the middle (killed, no room) does not count, and its point is run again.
+One JSON line per finished part: {"key": …, "row": …}, written at once and to the disk. A line cut
+in the middle (killed, no room) does not count, and its part is done again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ START = b'{"key": '
 class Journal:
     """Open it with `with`; nobody else can have it open at the same time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, work: str = "sweep") -> None:
         self.path = path
+        self.work = work
+        """What is done in parts."""
         self._file = -1
 
     def __enter__(self) -> Journal:
@@ -37,7 +39,7 @@ class Journal:
         except OSError:
             os.close(self._file)
             raise SlotwiseError(
-                f"{self.path}: another sweep is writing to it: wait, or use another --journal"
+                f"{self.path}: another {self.work} is writing to it: wait, or use another --journal"
             ) from None
         return self
 
@@ -53,7 +55,9 @@ class Journal:
         """Per key the row that was written last. Ends a line that was cut, to append after it."""
         content = self.path.read_bytes()
         if not content.startswith(START[: len(content)]):
-            raise SlotwiseError(f"{self.path} is not the journal of a sweep: use another --journal")
+            raise SlotwiseError(
+                f"{self.path} is not the journal of a {self.work}: use another --journal"
+            )
         if content and not content.endswith(b"\n"):
             self._write(b"\n")
         return dict(filter(None, map(_entry, content.splitlines())))
@@ -73,7 +77,7 @@ class Journal:
     def _error(self, error: OSError) -> SlotwiseError:
         return SlotwiseError(
             f"{self.path}: the journal cannot be written ({error.strerror}): free disk space or "
-            "use another --journal; finished points are kept"
+            "use another --journal; what is finished is kept"
         )
 
 
