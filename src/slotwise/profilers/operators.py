@@ -134,8 +134,8 @@ def measurement(bench: Bench, peaks: Sequence[Peak]) -> Measurement:
     spreads = [peak.confirmed.spread for peak in peaks]
     return Measurement(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
-        spark=spark_version(),
-        java=java_version(),
+        spark=spark_version() or "unknown",
+        java=java_version() or "unknown",
         cpu=describe().cpu,
         cores=bench.cores,
         memory_mb=float(bench.slot_memory_mb),
