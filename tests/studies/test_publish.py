@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from slotwise.model import SlotwiseError
+from slotwise.report import charts, pages
 from slotwise.studies import publish
 from slotwise.studies.study import Chart, Comparison, Line, PaperFigure, Study, Table
 
@@ -75,7 +76,7 @@ def test_markdown_has_the_table_paper_and_ours() -> None:
     [(0.0, "0"), (12345.678, "12,346"), (0.012345, "0.01235"), (-2.5, "-2.5"), (True, "1")],
 )
 def test_numbers_for_people(value: float, text: str) -> None:
-    assert publish.shown(value) == text
+    assert pages.shown(value) == text
 
 
 def test_without_matplotlib_one_sentence_says_what_to_install(
@@ -83,4 +84,4 @@ def test_without_matplotlib_one_sentence_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(SlotwiseError, match=r"slotwise\[study\]"):
-        publish.check_can_draw()
+        charts.check_can_draw()

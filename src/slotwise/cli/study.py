@@ -30,12 +30,13 @@ Quick = Annotated[
 def study(name: str, /, *, output: Output = None, quick: Quick = False, json: Json = False) -> int:
     """Run one study and publish it."""
     from slotwise import studies
+    from slotwise.report.charts import check_can_draw
     from slotwise.studies import publish
 
     studies.check_name(name)
     directory = output or (None if json else Path(f"study-{name}"))
     if directory:
-        publish.check_can_draw()
+        check_can_draw()
         _make(directory)
     made = studies.run(name, studies.Effort(quick=quick, each=with_progress))
     if directory:

@@ -23,6 +23,7 @@ from slotwise.model import (
     Topology,
 )
 from slotwise.model.profile import POINTS_PER_CORE
+from slotwise.profilers.trial import Profiled
 
 StreamEnds = tuple[str, str]
 """Names of the sending and the receiving operator."""
@@ -36,6 +37,11 @@ class RunProfiles:
     selectivities: Mapping[StreamEnds, float]
     remarks: tuple[str, ...]
     """What a reader must know, one sentence each."""
+
+    @property
+    def profiled(self) -> tuple[Profiled, ...]:
+        """As an experiment gives them, for reports; there are no trials."""
+        return tuple(Profiled(name, profile, ()) for name, profile in self.profiles.items())
 
 
 def profiles_from_run(run: Path | Mapping[str, Any], topology: Topology) -> RunProfiles:

@@ -11,7 +11,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
-Cell = float | int | str | None
+from slotwise.report.charts import Cell, Chart, Line, Table
+
+__all__ = [
+    "FULL",
+    "Cell",
+    "Chart",
+    "Comparison",
+    "Effort",
+    "Line",
+    "PaperFigure",
+    "Study",
+    "Table",
+]
+
 Verdict = Literal["agrees", "same direction", "differs"]
 T = TypeVar("T")
 
@@ -57,47 +70,6 @@ class Comparison:
         if neutral is not None and ((low + high) / 2 - neutral) * (self.ours - neutral) > 0:
             return "same direction"
         return "differs"
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of figures under a title; every column names its unit."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-
-    def column(self, name: str) -> list[Cell]:
-        position = self.columns.index(name)
-        return [row[position] for row in self.rows]
-
-
-@dataclass(frozen=True)
-class Line:
-    """One curve, cloud of points or group of bars; None leaves a gap."""
-
-    name: str
-    x: tuple[float | str, ...]
-    y: tuple[float | None, ...]
-
-
-@dataclass(frozen=True)
-class Chart:
-    """What a picture shows, and not how it is drawn. `name` becomes part of the file's name."""
-
-    name: str
-    title: str
-    x_label: str
-    y_label: str
-    lines: tuple[Line, ...]
-    kind: Literal["lines", "points", "bars"] = "lines"
-    log_x: bool = False
-    log_y: bool = False
-    diagonal: bool = False
-    """Draw y = x, where the two axes are the same quantity."""
-    from_zero: bool = True
-    levels: tuple[tuple[str, float], ...] = ()
-    """Horizontal lines: (name, height)."""
 
 
 @dataclass(frozen=True)
