@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slotwise.clock import SYSTEM, Clock
 from slotwise.machine import describe, spark_version
 from slotwise.model import Pipeline, SlotwiseError, counted
 from slotwise.profilers.bench import Bench, bench
@@ -31,6 +30,9 @@ class Slot:
     memory_mb: int = 512
 
 
+USUAL_SLOT, USUAL_PROCEDURE = Slot(), Procedure()
+
+
 @dataclass(frozen=True)
 class Failed:
     """An operator that could not be measured, and why."""
@@ -39,36 +41,43 @@ class Failed:
     reason: str
 
 
+@contextmanager
+def prepared(
+    slot: Slot = USUAL_SLOT, progress: Callable[[str], None] = lambda sentence: None
+) -> Iterator[Bench]:
+    """A bench whose slot under test is known when idle. Raises SlotwiseError without permission for
+    a CPU quota.
+    """
+    progress("starting a cluster")
+    with bench(slot.cores, slot.memory_mb) as on:
+        on.idle = measure_idle(on)
+        progress(f"an idle slot takes {on.idle.cpu_cores:.3f} cores and {on.idle.memory_mb:.0f} MB")
+        yield on
+
+
 def measure(
+    on: Bench,
     pipeline: Pipeline,
     operators: Sequence[str] = (),
-    slot: Slot = Slot(),  # noqa: B008
-    procedure: Procedure = Procedure(),  # noqa: B008
+    procedure: Procedure = USUAL_PROCEDURE,
     *,
     trials: Path | None = None,
     bound: Mapping[str, Callable[..., Any]] | None = None,
     progress: Callable[[str], None] = lambda sentence: None,
-    clock: Clock = SYSTEM,
 ) -> Iterator[Profiled | Failed]:
     """Each operator as soon as it is measured; all of the pipeline if none is named.
 
     `trials` is a file of finished trials: what is in it is not measured again, and what is measured
     is added. Raises SlotwiseError if nothing can be measured at all.
     """
-    names = _chosen(pipeline, operators)
+    names = chosen(pipeline, operators)
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(trials)) if trials is not None else None
-        progress("starting a cluster")
-        on = stack.enter_context(bench(slot.cores, slot.memory_mb))
-        on.idle = measure_idle(on)
-        progress(
-            f"an idle slot takes {on.idle.cpu_cores:.3f} cores and {on.idle.memory_mb:.0f} MB; "
-            f"capturing the input of {counted(len(names), 'operator')}"
-        )
+        progress(f"capturing the input of {counted(len(names), 'operator')}")
         found = cases(on, pipeline, names, bound)
-        began_s = clock.now_s()
+        began_s = on.clock.now_s()
         for number, case in enumerate(found):
-            progress(_time_left(number, len(found), clock.now_s() - began_s, case.name))
+            progress(_time_left(number, len(found), on.clock.now_s() - began_s, case.name))
             yield _measured(on, pipeline, case, procedure, journal, progress)
 
 
@@ -110,7 +119,8 @@ def _key(on: Bench, pipeline: Pipeline, case: Case, procedure: Procedure) -> Key
     )
 
 
-def _chosen(pipeline: Pipeline, operators: Sequence[str]) -> list[str]:
+def chosen(pipeline: Pipeline, operators: Sequence[str]) -> list[str]:
+    """All operators if none is named. Raises SlotwiseError for one that there is not."""
     known = [operator.name for operator in pipeline.topology.operators]
     for name in operators:
         if name not in known:

@@ -90,7 +90,7 @@ def profiled(
 
 
 def _costs_trials(bench: Bench, case: Case, one_thread: Peak) -> list[Trial]:
-    """One thread with its neighbours nearer; a neighbour in the slot takes CPU, so not at the peak."""
+    """One thread, its neighbours nearer: one in the slot takes CPU, so not at the peak."""
     rate = COSTS_PART * one_thread.confirmed.rate
     return [
         trial(bench, case, 1, rate, COSTS_TIMES, source=source, next_hop=next_hop)
@@ -113,7 +113,7 @@ def _profile(
             table=ThreadTable(tuple(_row(peak, cores, memory_mb) for peak in peaks)),
             costs=task_costs([*confirmed, *costs], cores),
             service=service_rate(one_thread, memory_mb, cores, scv),
-            measurement=measurement(bench, peaks),
+            measurement=measurement(bench, [*(t for peak in peaks for t in peak.tried), *costs]),
         ),
         tuple(peaks),
         tuple(costs),
@@ -129,9 +129,9 @@ def _row(peak: Peak, cores: float, slot_memory_mb: float) -> ThreadRow:
     )
 
 
-def measurement(bench: Bench, peaks: Sequence[Peak]) -> Measurement:
-    trials = [each for peak in peaks for each in peak.tried]
-    spreads = [peak.confirmed.spread for peak in peaks]
+def measurement(bench: Bench, trials: Sequence[Trial]) -> Measurement:
+    """Of these trials, today, on this machine."""
+    spreads = [each.spread for each in trials if each.offered_rate is not None]
     return Measurement(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         spark=spark_version() or "unknown",
@@ -140,7 +140,7 @@ def measurement(bench: Bench, peaks: Sequence[Peak]) -> Measurement:
         cores=bench.cores,
         memory_mb=float(bench.slot_memory_mb),
         trials=len(trials),
-        spread=float(np.mean(spreads)),
+        spread=float(np.mean(spreads)) if spreads else None,
     )
 
 

@@ -124,7 +124,8 @@ def explain(trials: Sequence[Trial]) -> Explained:
     ).buffers_per_s
     rows = [
         (
-            each.threads * (sent(each.rate / each.threads) + sent(each.emitted_rate / each.threads)),
+            each.threads
+            * (sent(each.rate / each.threads) + sent(each.emitted_rate / each.threads)),
             each.rate,
         )
         for each in trials
@@ -149,9 +150,7 @@ def _hop(explained: Explained, per_kb_s: float, delay_ms: float) -> Hop:
 
 def _per_kb_s(large: Trial, explained: Explained) -> float:
     """CPU that a larger record takes more, for one hop: a record passes two, half of each here."""
-    platform = Platform(
-        flush_ms=FLUSH_MS, buffer_bytes=BUFFER_BYTES, record_kb=LARGE_BYTES / 1024
-    )
+    platform = Platform(flush_ms=FLUSH_MS, buffer_bytes=BUFFER_BYTES, record_kb=LARGE_BYTES / 1024)
     buffers = platform.buffers_per_s(large.rate) + platform.buffers_per_s(large.emitted_rate)
     more = large.cpu_cores - buffers * explained.buffer_s - large.rate * explained.tuple_s
     return max(more / large.rate / ((LARGE_BYTES - SMALL_BYTES) / 1024), 0.0)
@@ -171,7 +170,9 @@ def _end_s(
             Operator("sink", "sink"), records(bench, SMALL_BYTES), Grouping("shuffle"), emits=False
         )
     else:
-        case = Case(Operator("source", "source", 1.0, Logic(options=(("payload", "text(92)"),))), None)
+        case = Case(
+            Operator("source", "source", 1.0, Logic(options=(("payload", "text(92)"),))), None
+        )
     found = replace(seen(case, 1, HIGH_RATE))
     buffers = Platform(flush_ms=FLUSH_MS).buffers_per_s(found.rate)
     left = found.cpu_cores - buffers * explained.buffer_s - found.rate * explained.tuple_s / 2
