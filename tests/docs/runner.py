@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from slotwise import cli
 from tests.docs import packages
@@ -113,6 +113,9 @@ def _run(command: str) -> tuple[int, str] | None:
     if command == "$ pip install .":
         return packages.install()
     match shlex.split(command, comments=True):
+        case ["$", "slotwise", *arguments, ">", file]:
+            with open(file, "w", encoding="utf-8") as output:
+                return _run_slotwise(arguments, output)
         case ["$", "slotwise", *arguments]:
             return _run_slotwise(arguments)
         case ["$", "pytest", *arguments]:
@@ -120,9 +123,9 @@ def _run(command: str) -> tuple[int, str] | None:
     return None
 
 
-def _run_slotwise(arguments: list[str]) -> tuple[int, str]:
-    """Exit code, and stdout and stderr as a terminal would mix them."""
+def _run_slotwise(arguments: list[str], into: TextIO | None = None) -> tuple[int, str]:
+    """Exit code, and stdout and stderr as a terminal would mix them; or stdout goes `into`."""
     output = io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+    with contextlib.redirect_stdout(into or output), contextlib.redirect_stderr(output):
         status = cli.run(arguments)
     return status, output.getvalue()

@@ -21,7 +21,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-ON_SPARK = ROOT / "docs" / "how-to" / "run-on-spark.md"
+ON_SPARK = [ROOT / "docs" / "how-to" / name for name in ("measure-profiles.md", "run-on-spark.md")]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ ON_SPARK = ROOT / "docs" / "how-to" / "run-on-spark.md"
         pytest.param(
             file,
             id=str(file.relative_to(ROOT)),
-            marks=[pytest.mark.cluster] if file == ON_SPARK else [],
+            marks=[pytest.mark.cluster] if file in ON_SPARK else [],
         )
         for file in DOCUMENTS
     ],
