@@ -12,7 +12,7 @@ from slotwise.machine import describe, spark_version
 from slotwise.model import Pipeline, SlotwiseError, counted
 from slotwise.profilers.bench import Bench, bench
 from slotwise.profilers.capture import cases
-from slotwise.profilers.case import Case
+from slotwise.profilers.case import Case, check
 from slotwise.profilers.journal import Journal, Key, fingerprint
 from slotwise.profilers.operators import Procedure, profiled
 from slotwise.profilers.peaks import saturation
@@ -70,7 +70,7 @@ def measure(
     `trials` is a file of finished trials: what is in it is not measured again, and what is measured
     is added. Raises SlotwiseError if nothing can be measured at all.
     """
-    names = chosen(pipeline, operators)
+    names = chosen(pipeline, operators, bound)
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(trials)) if trials is not None else None
         progress(f"capturing the input of {counted(len(names), 'operator')}")
@@ -119,13 +119,22 @@ def _key(on: Bench, pipeline: Pipeline, case: Case, procedure: Procedure) -> Key
     )
 
 
-def chosen(pipeline: Pipeline, operators: Sequence[str]) -> list[str]:
-    """All operators if none is named. Raises SlotwiseError for one that there is not."""
+def chosen(
+    pipeline: Pipeline,
+    operators: Sequence[str],
+    bound: Mapping[str, Callable[..., Any]] | None = None,
+) -> list[str]:
+    """All operators if none is named. Raises SlotwiseError for one that is not there, or that has
+    no logic to measure.
+    """
     known = [operator.name for operator in pipeline.topology.operators]
     for name in operators:
         if name not in known:
             raise SlotwiseError(f"there is no operator '{name}': {instead_of(name, known)}")
-    return list(dict.fromkeys(operators)) or known
+    names = list(dict.fromkeys(operators)) or known
+    for name in names:
+        check(pipeline.topology.operators[pipeline.topology.index[name]], (bound or {}).get(name))
+    return names
 
 
 def _time_left(number: int, total: int, passed_s: float, name: str) -> str:
