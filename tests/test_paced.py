@@ -33,6 +33,11 @@ def test_options_of_other_formats_are_theirs() -> None:
         ("rate", "100", "source 's' has no option 'rate': expected one of arrivals, seed, "),
         ("delayMs", "100", "source 's' has no option 'delayMs': did you mean 'delay'?"),
         ("delay", "soon", "source 's': invalid duration 'soon': expected a number with ms, s, m"),
+        (
+            "payload",
+            "generated(tweet)",
+            "source 's': unknown data set 'tweet': did you mean 'tweets'",
+        ),
         ("schedule", "stp:at=5s", "source 's': unknown schedule 'stp': did you mean 'step'?"),
     ],
 )

@@ -4,7 +4,7 @@ Sources emit at their share of the input rate; any other operator gets, per stre
 it, the upstream operator's rate times the stream's selectivity. `all` grouping delivers every
 tuple to every thread, so there the target's thread count multiplies.
 
-One pass in topological order, O(operators + streams); each loop is solved for as one, in the cube of
+One pass in topological order, O(operators + streams); a loop is solved for as one, in the cube of
 its operators.
 """
 

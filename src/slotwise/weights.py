@@ -7,6 +7,8 @@ can do, as a part of what all slots of the operator can do.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,12 +27,8 @@ def weights(
     With these weights (`weighted` grouping) the predicted rate is the proportional one, and no
     routing over this placement sustains more.
     """
-    groups = groups_of(pipeline, cluster, placement)
     unit = arrival_rates(pipeline.topology, 1.0, placement.threads)
-    if pipeline.platform != Platform():
-        # Where tuples go to decides what they cost; as if they were divided evenly.
-        overheads = overheads_of(pipeline, cluster, groups, unit)
-        groups = overheads.charged(groups.even_shares())
+    groups = _charged_groups(pipeline, cluster, placement, unit)
     shares = proportional_shares(groups, pipeline.topology, unit, cluster)
     keys, at = np.unique(groups.operator * cluster.slots + groups.slot, return_inverse=True)
     per_thread = summed(shares, at) / summed(groups.threads.astype(np.float64), at)
@@ -40,6 +38,23 @@ def weights(
         operator.name: tuple(per_thread[mine[bounds[i] : bounds[i + 1]]].tolist())
         for i, operator in enumerate(pipeline.topology.operators)
     }
+
+
+def _charged_groups(
+    pipeline: Pipeline, cluster: Cluster, placement: Placement, unit: ArrivalRates
+) -> Groups:
+    """With the platform's costs if tuples were divided evenly: where they go decides what they
+    cost. Fixed loads stay without a rate, and so are divided evenly.
+    """
+    groups = groups_of(pipeline, cluster, placement)
+    if pipeline.platform == Platform():
+        return groups
+    charged = overheads_of(pipeline, cluster, groups, unit).charged(groups.even_shares())
+    return replace(
+        charged,
+        peak=np.where(groups.fixed, np.inf, charged.peak),
+        cpu=np.where(groups.fixed, 0.0, charged.cpu),
+    )
 
 
 def proportional_shares(

@@ -106,7 +106,8 @@ def test_plan_json_has_every_key() -> None:
 
 
 def test_examples_has_every_one_with_its_rate() -> None:
-    (rows,) = re.findall(r"(?:^\|.*\n)+", (REFERENCE / "examples.md").read_text(), re.MULTILINE)
+    text = (REFERENCE / "examples.md").read_text(encoding="utf-8")
+    rows, *_ = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
     cells = [line.strip("|").split("|") for line in rows.splitlines()[2:]]
     found = {row[0].strip(" `"): float(row[3].replace(",", "")) for row in cells}
     assert found == {name: load(name).goals.rate for name in workloads.names()}

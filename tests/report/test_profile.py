@@ -17,7 +17,7 @@ from tests.profilers.made import MEASURED, PROFILED, ROWS
 PLATFORM = Platform(
     slot_cpu=0.0123,
     slot_memory_mb=80.0,
-    in_slot=Hop(1.5, 2.5, 0.5, 3.25),
+    in_slot=Hop(1.5, 2.5, 0.5, 3.25, 60.0, 80.0),
     between_nodes=Hop(send_us=40.0),
     source_us=6.0,
     sink_us=7.0,
@@ -72,7 +72,7 @@ def test_names_are_no_markup() -> None:
 
 def test_the_platform() -> None:
     shown = lines(platform_report(PLATFORM))
-    assert "within a slot 1.50 2.50 0.50 3.25" in shown
+    assert "within a slot 4.00 0.50 140.0 3.25" in shown
     assert "between nodes 40.0 0 0 0" in shown
     assert "A slot without tuples 0.0123 cores, 80.0 MB" in shown
     assert "Source 6.00 µs of CPU per tuple" in shown
@@ -104,5 +104,5 @@ def test_files() -> None:
     assert page.count("data:image/png;base64,") == 2
     assert not re.search(r'(src|href)="(?!data:)|<script|<pi>', page)
     assert "<td>pi</td><td>2</td><td>180</td><td>0.93</td><td>0.13</td>" in page
-    assert "<td>within a slot</td><td>1.5</td>" in page
+    assert "<td>within a slot</td><td>4</td>" in page
     assert "the slot was full with 2 threads" in page

@@ -6,7 +6,6 @@ for one thread per operator.
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import zlib
@@ -15,8 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 from xml.etree import ElementTree
-
-import numpy as np
 
 from slotwise.workloads import store, video
 from slotwise.workloads.data.frames import shown
@@ -281,9 +278,8 @@ def tapering(records: Iterable[Record]) -> Iterator[Row]:
 def vld(records: Iterable[Record]) -> Iterator[Row]:
     """What is found is what the frames were made with."""
     for id, line in records:
-        pixels = np.frombuffer(base64.b64decode(line), np.uint8)
-        image, logo = pixels.reshape(video.HEIGHT, video.WIDTH), shown(id)
-        found = [i for i, n in enumerate(video.matches(video.features(image))) if n >= 3]
+        logo, matches = shown(id), video.matches(video.features(video.frame(line)))
+        found = [i for i, n in enumerate(matches) if n >= 3]
         assert found == ([] if logo is None else [logo])
         yield "aggregator", id, {"value": found}
 
@@ -303,7 +299,9 @@ EXAMPLES: dict[str, tuple[int, Callable[[Iterable[Record]], Iterator[Row]]]] = {
     "diamond": (30, _paths((_blob, _pi), (_table, _pi), (_xml, _pi), (_write, _pi))),
     "star": (
         40,
-        _paths((_blob, _xml, _table), (_blob, _xml, _write), (_pi, _xml, _table), (_pi, _xml, _write)),
+        _paths(
+            (_blob, _xml, _table), (_blob, _xml, _write), (_pi, _xml, _table), (_pi, _xml, _write)
+        ),
     ),
     "traffic": (130, traffic),
     "finance": (90, finance),

@@ -39,9 +39,7 @@ def quick_store() -> Iterator[str]:
 
 
 @pytest.fixture
-def surroundings(
-    spark: SparkSession, quick_store: str, tmp_path: Path
-) -> Iterator[None]:
+def surroundings(spark: SparkSession, quick_store: str, tmp_path: Path) -> Iterator[None]:
     settings = {
         provided.SERVICE + "store": quick_store,
         provided.FILES: str(tmp_path / "files"),
@@ -81,7 +79,7 @@ def as_row(found: dict[str, Any]) -> Row:
 
 
 def in_order(rows: list[Row]) -> list[Row]:
-    """By sink, id and fields, floats to six digits: those of two computations differ in the last."""
+    """By sink, id and fields, floats to six digits: the last ones may differ."""
 
     def rank(row: Row) -> tuple[str, int, str]:
         sink, id, fields = row

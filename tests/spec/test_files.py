@@ -23,7 +23,7 @@ def test_what_is_dumped_loads_as_the_same_pipeline(pipeline: Pipeline) -> None:
 
 def test_a_dumped_spec_reads_like_one_written_by_hand() -> None:
     text = dump(load("word-count"))
-    assert "    tweets: {kind: source}\n" in text
+    assert "    out: {kind: sink}\n" in text
     assert "  - {from: tweets, to: parse, grouping: shuffle}\n" in text
     assert "goals: {rate: 2000.0, latency_ms: 500.0, machines: 16}\n" in text
 

@@ -34,6 +34,14 @@ COMMANDS = {
 
         Without --plan, the spec is planned first. Ctrl-C ends the run early and prints its summary.
         Exits with 99 if the run misses a goal, and with 1 if it is unstable otherwise.""",
+    "profile": """Measure profiles on Spark: rate, CPU and memory of each operator in a slot.
+
+        Writes them to a file that specs include, or into the spec. Records are captured from the
+        spec's own sources. An interrupted call goes on where it stopped.
+
+        slotwise profile word-count parse split --figures figures
+
+        Exits with 1 if some operator cannot be measured.""",
     "study": """Repeat a paper's evaluation in simulation.
 
         NAME is model-driven, adaptive, p-deployer, pipeline or drs. Writes JSON, Markdown, PNG

@@ -24,6 +24,10 @@ class Hop:
     """More CPU for each KB of the record, half of it at each end."""
     delay_ms: float = 0.0
     """Time on the way at a low rate, the wait in the send buffer included."""
+    send_buffer_us: float = 0.0
+    """CPU of the sending slot for each buffer that is sent, beside its thread."""
+    receive_buffer_us: float = 0.0
+    """Likewise of the receiving slot."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,19 @@ class Platform:
     def hops(self) -> tuple[Hop, Hop, Hop]:
         """By distance: within a slot, within a node, further."""
         return self.in_slot, self.in_node, self.between_nodes
+
+    def buffers_per_s(self, pair_rate: float) -> float:
+        """Buffers that one thread sends to another at so many tuples/s: a buffer is sent `flush_ms`
+        after its first tuple came, or when it is full.
+
+        >>> platform = Platform(flush_ms=5, buffer_bytes=32768, record_kb=1)
+        >>> [platform.buffers_per_s(pair_rate) for pair_rate in (0, 200, 1e6)]
+        [0.0, 100.0, 31250.0]
+        """
+        flushed = pair_rate / (1 + pair_rate * self.flush_ms / 1000)
+        if self.buffer_bytes == 0:
+            return flushed
+        return max(flushed, 1024 * self.record_kb * pair_rate / self.buffer_bytes)
 
     def delay_ms(self, hop: Hop, pair_rate: float) -> float:
         """How long a tuple is on the way where one thread sends `pair_rate` tuples/s to another.

@@ -166,11 +166,9 @@ class _Costs:
     def of(pipeline: Pipeline, operator: Operator) -> _Costs:
         platform, profiles = pipeline.platform, pipeline.profiles
         measurement = profiles.measurement(operator.name)
-        by_size = [hop.per_kb_us * platform.record_kb / 2 for hop in platform.hops]
-        send_us = [hop.send_us + more for hop, more in zip(platform.hops, by_size, strict=True)]
-        receive_us = [
-            hop.receive_us + more for hop, more in zip(platform.hops, by_size, strict=True)
-        ]
+        half_kb = platform.record_kb / 2
+        send_us = [hop.send_us + hop.per_kb_us * half_kb for hop in platform.hops]
+        receive_us = [hop.receive_us + hop.per_kb_us * half_kb for hop in platform.hops]
         transfer_us = 1e6 * profiles.transfer_cpu(operator.name)
         if not send_us[2] and not receive_us[2]:
             send_us[2] = receive_us[2] = transfer_us

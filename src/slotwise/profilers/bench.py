@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,9 +31,12 @@ from slotwise.model import (
     Placement,
     Plan,
     Profiles,
+    Schedule,
     SlotwiseError,
+    Topology,
 )
-from slotwise.profilers.case import Case
+from slotwise.model.pipeline import Engine
+from slotwise.profilers.case import NEXT_HOP, REPLAY, Case
 from slotwise.profilers.trial import Distance
 from slotwise.spark import cluster as spark_cluster
 from slotwise.spark.cluster.folders import passing_folder
@@ -73,7 +76,7 @@ class Bench:
     slot_memory_mb: int
     clock: Clock = SYSTEM
     idle: Idle = Idle()
-    _started: int = field(default=0)
+    _folders: int = 0
 
     @contextmanager
     def running(
@@ -82,16 +85,16 @@ class Bench:
         threads: int,
         rate: float,
         *,
+        schedule: Schedule | None = None,
         source: Distance = "cluster",
         next_hop: Distance = "cluster",
     ) -> Iterator[Run]:
         """The case's query with so many threads of its operator in the slot under test, at `rate`
-        tuples/s; it and its checkpoint are gone afterwards.
+        tuples/s, as `schedule` changes it; it and its checkpoint are gone afterwards.
         """
-        self._started += 1
-        checkpoint = self.folder / f"checkpoint-{self._started}"
-        plan = self._plan(case, threads, rate, source, next_hop)
-        options = Options(checkpoint, batch_seconds=BATCH_SECONDS, work="none")
+        checkpoint = self.new_folder("checkpoint")
+        plan = self._plan_of(case, threads, rate, source, next_hop)
+        options = Options(checkpoint, schedule=schedule, batch_seconds=BATCH_SECONDS, work="none")
         try:
             with provided(self.spark, plan.pipeline.topology):
                 made = compile_plan(self.spark, outline(plan, case.bound), options)
@@ -120,39 +123,50 @@ class Bench:
             raise SlotwiseError(f"the slot under test has reported nothing for {REPORTED_S:g} s")
         return self.executor().heap_bytes / 2**20
 
-    def _plan(
+    def new_folder(self, name: str) -> Path:
+        """Removed with the bench."""
+        self._folders += 1
+        made = self.folder / f"{name}-{self._folders}"
+        made.mkdir()
+        return made
+
+    def plan_outside(self, topology: Topology, engine: Engine, rate: float, threads: int) -> Plan:
+        """All operators outside the quota, those between sources and sinks with so many threads."""
+        counts = [threads if operator.kind == "operator" else 1 for operator in topology.operators]
+        return self._plan(topology, engine, rate, counts, [SLOTS["cluster"]] * len(counts))
+
+    def _plan_of(
         self, case: Case, threads: int, rate: float, source: Distance, next_hop: Distance
     ) -> Plan:
         topology = case.topology()
-        counts, slots = [], []
-        for operator in topology.operators:
-            if operator.name == case.name:
-                counts.append(threads)
-                slots += [TESTED] * threads
-            else:
-                counts.append(1)
-                slots.append(SLOTS[source if operator.kind == "source" else next_hop])
+        places = {case.name: TESTED, REPLAY: SLOTS[source], NEXT_HOP: SLOTS[next_hop]}
         names = [operator.name for operator in topology.operators]
+        counts = [threads if name == case.name else 1 for name in names]
+        return self._plan(topology, case.engine, rate, counts, [places[name] for name in names])
+
+    def _plan(
+        self,
+        topology: Topology,
+        engine: Engine,
+        rate: float,
+        counts: Sequence[int],
+        slots: Sequence[int],
+    ) -> Plan:
+        """Per operator, its number of threads, and the slot that all of them are in."""
+        names = [operator.name for operator in topology.operators]
+        profiles = Profiles(dict.fromkeys(names, FixedLoad()), float(self.slot_memory_mb))
+        entries = tuple(
+            OperatorAllocation(name, rate, (Bundle(1, 0.0, 0.0),) * count, "for a trial")
+            for name, count in zip(names, counts, strict=True)
+        )
         return Plan(
-            pipeline=Pipeline(
-                topology,
-                Profiles(dict.fromkeys(names, FixedLoad()), float(self.slot_memory_mb)),
-                cluster=self.model,
-                engine=case.engine,
-            ),
+            pipeline=Pipeline(topology, profiles, cluster=self.model, engine=engine),
             rate=rate,
-            allocation=Allocation(
-                "profile",
-                rate,
-                tuple(
-                    OperatorAllocation(name, rate, (Bundle(1, 0.0, 0.0),) * count, "a trial")
-                    for name, count in zip(names, counts, strict=True)
-                ),
-            ),
+            allocation=Allocation("profile", rate, entries),
             cluster=self.model,
             slots=self.model.slots,
             extra_slots=0,
-            placement=Placement("profile", tuple(counts), np.array(slots)),
+            placement=Placement("profile", tuple(counts), np.repeat(slots, counts)),
             weights={name: (1 / n,) * n for name, n in zip(names, counts, strict=True)},
         )
 

@@ -12,6 +12,9 @@ from slotwise.model.pipeline import Engine
 
 REPLAY, NEXT_HOP = "slotwise-replay", "slotwise-next-hop"
 """Names beside the operator's own."""
+SHUFFLE = Grouping("shuffle")
+DELAY = "1500ms"
+"""Until the query runs: what came due before would be late, and a backlog."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Case:
     operator: Operator
     input: Captured | None
     """None: it is a source, which makes its own records."""
-    grouping: Grouping = Grouping("shuffle")
+    grouping: Grouping = SHUFFLE
     """How its tuples choose a thread: keys stay together where its logic needs that."""
     emits: bool = True
     """False: its results leave the query."""
@@ -39,13 +42,15 @@ class Case:
 
     def topology(self) -> Topology:
         """The input, the operator and its next hop in a row; paper 1's three tasks."""
-        operators, streams = [self.operator], []
-        if self.input is not None:
-            operators.insert(0, self.input.replay())
+        streams: list[Stream] = []
+        if self.input is None:
+            operators = [_from_start_on(self.operator)]
+        else:
+            operators = [self.input.replay(), self.operator]
             streams.append(Stream(REPLAY, self.name, 1.0, self.grouping))
         if self.emits:
             operators.append(Operator(NEXT_HOP, "sink"))
-            streams.append(Stream(self.name, NEXT_HOP, 1.0, Grouping("shuffle")))
+            streams.append(Stream(self.name, NEXT_HOP, 1.0, SHUFFLE))
         return Topology(f"profile of {self.name}", tuple(operators), tuple(streams))
 
 
@@ -65,9 +70,8 @@ class Captured:
         after the last.
         """
         schema = self.schema.replace("\\", "\\\\").replace("'", "\\'")
-        logic = Logic(
-            expr=f"from_json(value, '{schema}')", options=(("payload", f"file({self.lines})"),)
-        )
+        options = (("payload", f"file({self.lines})"), ("delay", DELAY))
+        logic = Logic(expr=f"from_json(value, '{schema}')", options=options)
         return Operator(REPLAY, "source", 1.0, logic)
 
 
@@ -82,11 +86,9 @@ def check(operator: Operator, function: Callable[..., Any] | None) -> None:
         )
 
 
-def without_end(operator: Operator) -> Operator:
-    """A source that does not stop after so many records, starts at once and keeps to one rate."""
-    options = tuple(
-        (name, value)
-        for name, value in operator.logic.options
-        if name not in ("records", "delay", "schedule")
-    )
-    return replace(operator, logic=replace(operator.logic, options=options))
+def _from_start_on(operator: Operator) -> Operator:
+    """A paced source that keeps to one rate, without an end, once its query runs."""
+    kept = {"format", "arrivals", "seed", "payload"}
+    options = [(name, value) for name, value in operator.logic.options if name in kept]
+    options.append(("delay", DELAY))
+    return replace(operator, share=1.0, logic=replace(operator.logic, options=tuple(options)))

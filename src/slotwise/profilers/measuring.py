@@ -31,12 +31,15 @@ class Times:
     measured_s: float = 4.0
 
 
+USUAL_TIMES = Times()
+
+
 def trial(
     bench: Bench,
     case: Case,
     threads: int,
     rate: float | None,
-    times: Times = Times(),
+    times: Times = USUAL_TIMES,
     *,
     source: Distance = "cluster",
     next_hop: Distance = "cluster",

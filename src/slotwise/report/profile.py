@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from slotwise.model import Measurement, Platform
+from slotwise.model import Hop, Measurement, Platform
 from slotwise.profilers.trial import Peak, Profiled
 from slotwise.report.figures import figure, percent
 from slotwise.report.pages import shown
@@ -20,6 +20,20 @@ DISTANCES = {
     "in_node": "between slots of a node",
     "between_nodes": "between nodes",
 }
+
+
+HOP_FIGURES = ("Tuple µs", "Per KB µs", "Buffer µs", "Delay ms")
+"""CPU of both ends together."""
+
+
+def hop_figures(hop: Hop) -> tuple[float, ...]:
+    """In the order of HOP_FIGURES."""
+    return (
+        hop.send_us + hop.receive_us,
+        hop.per_kb_us,
+        hop.send_buffer_us + hop.receive_buffer_us,
+        hop.delay_ms,
+    )
 
 
 def profiles_report(
@@ -42,12 +56,10 @@ def profiles_report(
 
 
 def platform_report(platform: Platform) -> RenderableType:
-    """Hops by distance, then what a slot, sources, sinks and meters take."""
-    hops = table("Hop", ">Send µs", ">Receive µs", ">Per KB µs", ">Delay ms")
-    for name, distance in DISTANCES.items():
-        hop = getattr(platform, name)
-        figures = (hop.send_us, hop.receive_us, hop.per_kb_us, hop.delay_ms)
-        hops.add_row(distance, *map(figure, figures))
+    """Hops by distance; then what a slot, sources, sinks and meters take."""
+    hops = table("Hop", *(f">{name}" for name in HOP_FIGURES))
+    for distance, hop in zip(DISTANCES.values(), platform.hops, strict=True):
+        hops.add_row(distance, *map(figure, hop_figures(hop)))
     others = table("The engine itself", "")
     others.add_row("A slot without tuples", _idle(platform))
     others.add_row("Source", f"{figure(platform.source_us)} µs of CPU per tuple")

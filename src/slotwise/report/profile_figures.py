@@ -10,7 +10,7 @@ from slotwise.model import Platform, ThreadTable, counted
 from slotwise.profilers.trial import Profiled
 from slotwise.report.charts import Cell, Chart, Line, Table, picture
 from slotwise.report.pages import list_html, page, pictures_html, section
-from slotwise.report.profile import DISTANCES
+from slotwise.report.profile import DISTANCES, HOP_FIGURES, hop_figures
 
 PAGE = "profiles.html"
 
@@ -117,8 +117,8 @@ def _form_rows(profiled: Sequence[Profiled], form: str) -> list[tuple[Cell, ...]
 
 
 def _platform_tables(platform: Platform) -> list[Table]:
-    hops = tuple(
-        (text, hop.send_us, hop.receive_us, hop.per_kb_us, hop.delay_ms)
+    hops: tuple[tuple[Cell, ...], ...] = tuple(
+        (text, *hop_figures(hop))
         for text, hop in zip(DISTANCES.values(), platform.hops, strict=True)
     )
     others: tuple[tuple[Cell, ...], ...] = (
@@ -128,5 +128,5 @@ def _platform_tables(platform: Platform) -> list[Table]:
         ("sink, µs of CPU per tuple", platform.sink_us),
         ("meters, µs of CPU per tuple", platform.meter_us),
     )
-    columns = ("hop", "send µs", "receive µs", "per KB µs", "delay ms")
+    columns = ("hop", *HOP_FIGURES)
     return [Table("Hops", columns, hops), Table("The engine itself", ("what", "figure"), others)]

@@ -72,9 +72,9 @@ def thread_figures(plan: Plan, rate: float, drawn: Keys) -> ThreadFigures:
     first = np.zeros(len(keys), dtype=np.int64)
     first[at[::-1]] = np.arange(len(at))[::-1]
     # P-Deployer's transfers are not slowed down, as they never were; the platform's hops are.
-    hop_speed = (
-        overheads.speed / slowed if plan.pipeline.platform != Platform() else overheads.speed
-    )
+    hop_speed = overheads.speed
+    if plan.pipeline.platform != Platform():
+        hop_speed = hop_speed / slowed
 
     def of_thread(values: Floats) -> Floats:
         return np.asarray((summed(values, at) / threads)[mine])

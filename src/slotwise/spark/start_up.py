@@ -76,8 +76,8 @@ def launched(
     with ExitStack() as stack:
         if options is None:
             options = Options(stack.enter_context(passing_folder()) / "checkpoint")
-        options = replace(options, cores_per_slot=site.cores_per_slot)
         services_of(of.plan.pipeline.topology)  # refuses an unknown one before anything starts
+        options = replace(options, cores_per_slot=site.cores_per_slot)
         checkpoints.check(options.checkpoint, of)
         site.check(of.plan)
         processes = stack.enter_context(ExitStack())  # they end after the session that uses them

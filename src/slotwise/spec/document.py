@@ -34,7 +34,9 @@ class OperatorDocument(Document):
         default=False, description="True if expr returns an array: one output tuple per element."
     )
     aggregate: dict[Name, str] = Field(
-        default={}, description="The fields to group by ('by'), and named Spark SQL aggregates."
+        default={},
+        description="The fields to group by ('by'), named Spark SQL aggregates, and a condition on "
+        "the answers that are sent on ('having').",
     )
     python: str | None = Field(
         default=None,

@@ -125,6 +125,12 @@ class HopDocument(Document):
     delay_ms: NotNegative = Field(
         default=Hop.delay_ms, description="Time on the way at a low rate, buffers included."
     )
+    send_buffer_us: NotNegative = Field(
+        default=Hop.send_buffer_us, description="CPU of the sending slot per buffer that is sent."
+    )
+    receive_buffer_us: NotNegative = Field(
+        default=Hop.receive_buffer_us, description="CPU of the receiving slot per buffer."
+    )
 
 
 class PlatformDocument(Document):

@@ -3,15 +3,16 @@
     GET /blob/NAME      an object of 64 kB
     GET /table/KEY      a row, {"key": …, "size": …, "factor": …}, as JSON
 
-What is returned, and how long that takes, depend on the address alone: latencies are log-normal over
-the addresses, so that the same requests take the same times in every run. Requests do not wait for one
-another.
+What is returned, and how long that takes, depend on the address alone: latencies are log-normal
+over the addresses, so that the same requests take the same times in every run. Requests do not wait
+for one another.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from statistics import NormalDist
 from threading import Thread
+from typing import Any
 
 BLOB_BYTES = 65_536
 
@@ -76,6 +78,11 @@ class _Server(ThreadingHTTPServer):
     """A client may keep its connection: nobody waits for that."""
     request_queue_size = 1024
     latencies: dict[str, Latency]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that has gone, as at the end of a run, is no error."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -1,7 +1,7 @@
 """Paper 5's video logo detection: features of frames, and their matches with logos.
 
-Features are as SIFT's, at one scale: at corners, histograms of gradient directions in 4 × 4 cells of
-4 × 4 pixels, 128 numbers. Both functions take Arrow batches, so they run in micro-batches.
+Features are as SIFT's, at one scale: at corners, histograms of gradient directions in 4 × 4 cells
+of 4 × 4 pixels, 128 numbers. Both functions take Arrow batches, so they run in micro-batches.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Array = NDArray[np.float32]
 
 def extract(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
     """value (a frame) -> features, 128 numbers each, one after the other."""
-    found = [features(_frame(value)).ravel() for value in batch.column("value").to_pylist()]
+    found = [features(frame(value)).ravel() for value in batch.column("value").to_pylist()]
     column = pyarrow.array(found, pyarrow.list_(pyarrow.float32()))
     return pyarrow.RecordBatch.from_arrays([column], ["features"])
 
@@ -47,7 +47,7 @@ def match(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
 
 def features(image: Image) -> Array:
     """One row of 128 numbers, of length 1, for each of the image's strongest corners."""
-    down, right = np.gradient(image.astype(np.float32))
+    down, right = (np.asarray(slope) for slope in np.gradient(image.astype(np.float32)))
     found = [_feature(down, right, row, column) for row, column in _corners(down, right)]
     return np.array(found, np.float32).reshape(-1, NUMBERS)
 
@@ -74,12 +74,12 @@ def _matched(found: Array, known: Array) -> int:
     return int(np.count_nonzero(is_match))
 
 
-def _frame(value: str) -> Image:
+def frame(value: str) -> Image:
     return np.frombuffer(base64.b64decode(value), np.uint8).reshape(HEIGHT, WIDTH)
 
 
 def _corners(down: Array, right: Array) -> list[tuple[int, int]]:
-    """Where both gradients are strong (Harris), the strongest within 3 × 3 pixels, not at the edge."""
+    """Where both gradients are strong (Harris): the strongest of 3 × 3 pixels, away from edges."""
     squares = [_blurred(product) for product in (down * down, right * right, down * right)]
     strength = squares[0] * squares[1] - squares[2] ** 2 - 0.05 * (squares[0] + squares[1]) ** 2
     around = sliding_window_view(np.pad(strength, 1), (3, 3)).max(axis=(2, 3))

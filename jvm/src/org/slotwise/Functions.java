@@ -29,11 +29,11 @@ import scala.runtime.BoxedUnit;
 
 /**
  * The SQL functions of Slotwise, registered in a session by {@code spark.sql.extensions}: {@code
- * burn_us}, {@code wait_us}, {@code hold_mb}, {@code call_url} ({@link Work}); {@code pi_digits}
- * ({@link Pi}); {@code write_lines} ({@link LineFiles}); {@code thread_count}, {@code thread_mean},
- * {@code thread_previous}, {@code thread_top} ({@link ThreadState}); {@code service_url}; {@code
- * meter_in}, {@code meter_batch}, {@code meter_out}, {@code meter_sent}, {@code meter_latency},
- * {@code attempt}.
+ * burn_us}, {@code wait_us}, {@code lock_us}, {@code hold_mb}, {@code call_url} ({@link Work});
+ * {@code pi_digits} ({@link Pi}); {@code write_lines} ({@link LineFiles}); {@code thread_count},
+ * {@code thread_mean}, {@code thread_previous}, {@code thread_top} ({@link ThreadState}); {@code
+ * service_url}; {@code meter_in}, {@code meter_batch}, {@code meter_out}, {@code meter_sent}, {@code
+ * meter_latency}, {@code attempt}.
  */
 public final class Functions implements Function1<SparkSessionExtensions, BoxedUnit> {
   private static final DataType LONG = DataTypes.LongType;
@@ -63,6 +63,7 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
   private static void addWork(SparkSessionExtensions to) {
     addCall(to, "burn_us", Work.class, "burnMicros", LONG, LONG);
     addCall(to, "wait_us", Work.class, "waitMicros", LONG, LONG);
+    addCall(to, "lock_us", Work.class, "lockMicros", LONG, LONG);
     addCall(to, "hold_mb", Work.class, "holdMegabytes", LONG, LONG);
     addCall(to, "call_url", Work.class, "callUrl", TEXT, TEXT, LONG);
     addCall(to, "pi_digits", Pi.class, "digits", TEXT, LONG);

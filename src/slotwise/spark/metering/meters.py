@@ -23,8 +23,8 @@ result of `meter_in` to the operator's expression, that one's to `meter_out`, an
 `meter_out`, or Spark prunes it.
 
 Work for synthetic operators: `burn_us(n)` uses n µs of CPU time, `wait_us(n)` parks the thread,
-`hold_mb(n)` makes the task hold n MB until it ends; each returns n. `call_url(url, timeout_ms)`
-returns the body of the response.
+`lock_us(n)` parks one thread of the executor at a time, `hold_mb(n)` makes the task hold n MB until
+it ends; each returns n. `call_url(url, timeout_ms)` returns the body of the response.
 """
 
 from __future__ import annotations

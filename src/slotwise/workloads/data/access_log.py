@@ -1,5 +1,5 @@
-"""Lines of a web server's log. One in two is a GET, one in two of these succeeds, and one in four of
-these is of more than 100 kB: the selectivities of `tapering`.
+"""Lines of a web server's log. One in two is a GET, one in two of these succeeds, and one in four
+of these is of more than 100 kB: the selectivities of `tapering`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Frames of a video, 96 × 128 grey pixels in base64, most with one of 16 logos, for paper 5's VLD."""
+"""Frames of a video, 96 × 128 grey pixels in base64, most with a logo, for paper 5's VLD."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _frame(number: int) -> Image:
     row, column = np.mgrid[0:HEIGHT, 0:WIDTH]
     waves = random.uniform(20, 40, 2)
     scene = 128 + 40 * np.sin(row / waves[0]) + 40 * np.cos(column / waves[1])
-    frame = np.clip(scene + random.normal(0, 2, scene.shape), 0, 255).astype(np.uint8)
+    frame: Image = np.clip(scene + random.normal(0, 2, scene.shape), 0, 255).astype(np.uint8)
     if (logo := shown(number)) is not None:
         top, left = random.integers(0, (HEIGHT - LOGO_SIZE, WIDTH - LOGO_SIZE))
         frame[top : top + LOGO_SIZE, left : left + LOGO_SIZE] = PATTERNS[logo]

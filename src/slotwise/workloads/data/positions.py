@@ -1,8 +1,8 @@
 """Positions of soccer players, as in the DEBS 2013 Grand Challenge: 32 sensors at 200 Hz.
 
-A line is `sid,ts,x,y,z,|v|,|a|,vx,vy,vz,ax,ay,az`: the sensor, picoseconds, millimetres, µm/s, µm/s²,
-and the directions of velocity and acceleration times 10,000. Players 0 to 15 have two sensors each,
-2 × player and 2 × player + 1, one in each shoe.
+A line is `sid,ts,x,y,z,|v|,|a|,vx,vy,vz,ax,ay,az`: the sensor, picoseconds, millimetres, µm/s,
+µm/s², and the directions of velocity and acceleration times 10,000. Players 0 to 15 have two
+sensors each, 2 × player and 2 × player + 1, one in each shoe.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tweets of ten words as JSON: three in five are English, and these have three hashtags in two.
 
-Words come about as often as 1/rank, as in natural text. English tweets have two function words, and
-one in two has a word with a sentiment.
+Words come about as often as 1/rank, as in natural text, and no word twice in a tweet. English
+tweets have two function words, and one in two has a word with a sentiment.
 """
 
 from __future__ import annotations
@@ -12,18 +12,30 @@ from random import Random
 
 LINES = 5000
 WORDS = 10
-ENGLISH = (
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+ENGLISH = _words(
     "morning coffee train city music game team today people phone work friend summer movie "
     "photo dinner weather school street dog book party road night home beach garden river song "
-    "market window winter travel story news idea paper light doctor market bridge"
-).split()
-FUNCTION_WORDS = "the and is of to in with for".split()
+    "market window winter travel story news idea paper light doctor mountain bridge"
+)
+FUNCTION_WORDS = _words("the and is of to in with for")
+FEELINGS = _words("good great love happy nice best bad sad hate awful worst angry")
+HASHTAGS = _words("Monday football music travel food news weather work love tech games city")
 OTHERS = {
-    "es": "el de que y la en mañana trabajo amigo ciudad música fiesta noche casa playa".split(),
-    "de": "der und ist das nicht ein morgen arbeit freund stadt musik abend haus spiel zug".split(),
+    "es": _words(
+        "el de que y la en un por mañana trabajo amigo ciudad música fiesta noche casa playa calle "
+        "libro tiempo agua sol luna gente"
+    ),
+    "de": _words(
+        "der und ist das nicht ein mit auf morgen arbeit freund stadt musik abend haus spiel zug "
+        "straße buch wetter wasser sonne mond leute"
+    ),
 }
-FEELINGS = "good great love happy nice best bad sad hate awful worst angry".split()
-HASHTAGS = "Monday football music travel food news weather work love tech games city".split()
 
 
 def lines() -> Iterator[str]:
@@ -33,26 +45,28 @@ def lines() -> Iterator[str]:
 
 def _tweet(number: int, random: Random) -> str:
     language = "en" if number % 5 in (0, 2, 4) else random.choice(sorted(OTHERS))
-    words = _english(number, random) if language == "en" else _others(language, random)
+    english = language == "en"
+    words = _english(number, random) if english else _ranked(OTHERS[language], WORDS, random)
     tweet = {"user": f"u{random.randrange(2000)}", "lang": language, "text": " ".join(words)}
     return json.dumps(tweet, ensure_ascii=False)
 
 
 def _english(number: int, random: Random) -> list[str]:
-    # 0, 2, 4, 10, 12, 14, … (mod 20): of these as many have one hashtag as have two.
-    words = [f"#{_ranked(HASHTAGS, random)}" for _ in range(1 + number // 5 % 2)]
+    # As many have one hashtag as have two.
+    words = [f"#{tag}" for tag in _ranked(HASHTAGS, 1 + number // 5 % 2, random)]
     words += random.sample(FUNCTION_WORDS, 2)
     if random.random() < 0.5:
         words.append(random.choice(FEELINGS))
-    words += [_ranked(ENGLISH, random) for _ in range(WORDS - len(words))]
+    words += _ranked(ENGLISH, WORDS - len(words), random)
     random.shuffle(words)
     return words
 
 
-def _others(language: str, random: Random) -> list[str]:
-    return [_ranked(OTHERS[language], random) for _ in range(WORDS)]
-
-
-def _ranked(words: Sequence[str], random: Random) -> str:
-    """A log-uniform rank: word r comes about as often as 1/r."""
-    return words[int(len(words) ** random.random()) - 1]
+def _ranked(words: Sequence[str], count: int, random: Random) -> list[str]:
+    """Different words, of log-uniform ranks: word r comes about as often as 1/r."""
+    found: list[str] = []
+    while len(found) < count:
+        word = words[int(len(words) ** random.random()) - 1]
+        if word not in found:
+            found.append(word)
+    return found

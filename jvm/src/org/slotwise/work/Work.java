@@ -58,6 +58,11 @@ public final class Work {
     return micros;
   }
 
+  /** Parks the thread for n µs, one thread of the process at a time: work behind a lock. */
+  public static synchronized long lockMicros(long micros) {
+    return waitMicros(micros);
+  }
+
   /** The task of this thread holds n MB of heap from now until it ends. */
   public static long holdMegabytes(long megabytes) {
     TaskContext task = TaskContext.get();

@@ -1,0 +1,144 @@
+"""The whole experiment: a bench, the operators' inputs, their profiles one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slotwise.machine import describe, spark_version
+from slotwise.model import Pipeline, SlotwiseError, counted
+from slotwise.profilers.bench import Bench, bench
+from slotwise.profilers.capture import cases
+from slotwise.profilers.case import Case, check
+from slotwise.profilers.journal import Journal, Key, fingerprint
+from slotwise.profilers.operators import Procedure, profiled
+from slotwise.profilers.peaks import saturation
+from slotwise.profilers.platform import measure_idle
+from slotwise.profilers.trial import Peak, Profiled, Trial
+from slotwise.suggestions import instead_of
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The slot under test."""
+
+    cores: float | None = 1.0
+    """Its CPU quota; None: it has none."""
+    memory_mb: int = 512
+
+
+USUAL_SLOT, USUAL_PROCEDURE = Slot(), Procedure()
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An operator that could not be measured, and why."""
+
+    operator: str
+    reason: str
+
+
+@contextmanager
+def prepared(
+    slot: Slot = USUAL_SLOT, progress: Callable[[str], None] = lambda sentence: None
+) -> Iterator[Bench]:
+    """A bench whose slot under test is known when idle. Raises SlotwiseError without permission for
+    a CPU quota.
+    """
+    progress("starting a cluster")
+    with bench(slot.cores, slot.memory_mb) as on:
+        on.idle = measure_idle(on)
+        progress(f"an idle slot takes {on.idle.cpu_cores:.3f} cores and {on.idle.memory_mb:.0f} MB")
+        yield on
+
+
+def measure(
+    on: Bench,
+    pipeline: Pipeline,
+    operators: Sequence[str] = (),
+    procedure: Procedure = USUAL_PROCEDURE,
+    *,
+    trials: Path | None = None,
+    bound: Mapping[str, Callable[..., Any]] | None = None,
+    progress: Callable[[str], None] = lambda sentence: None,
+) -> Iterator[Profiled | Failed]:
+    """Each operator as soon as it is measured; all of the pipeline if none is named.
+
+    `trials` is a file of finished trials: what is in it is not measured again, and what is measured
+    is added. Raises SlotwiseError if nothing can be measured at all.
+    """
+    names = chosen(pipeline, operators, bound)
+    with ExitStack() as stack:
+        journal = stack.enter_context(Journal(trials)) if trials is not None else None
+        progress(f"capturing the input of {counted(len(names), 'operator')}")
+        found = cases(on, pipeline, names, bound)
+        began_s = on.clock.now_s()
+        for number, case in enumerate(found):
+            progress(_time_left(number, len(found), on.clock.now_s() - began_s, case.name))
+            yield _measured(on, pipeline, case, procedure, journal, progress)
+
+
+def _measured(
+    on: Bench,
+    pipeline: Pipeline,
+    case: Case,
+    procedure: Procedure,
+    journal: Journal | None,
+    progress: Callable[[str], None],
+) -> Profiled | Failed:
+    key = _key(on, pipeline, case, procedure)
+
+    def kept(finished: Peak | Sequence[Trial]) -> None:
+        if journal is None:
+            return
+        if isinstance(finished, Peak):
+            journal.add(key, finished)
+        else:
+            journal.add_costs_trials(key, finished)
+
+    known = journal.peaks(key) if journal is not None else {}
+    costs = (journal.costs_trials(key) if journal is not None else None) or ()
+    try:
+        return profiled(on, case, procedure, known, costs, kept=kept, progress=progress)
+    except SlotwiseError as error:
+        return Failed(case.name, str(error))
+
+
+def _key(on: Bench, pipeline: Pipeline, case: Case, procedure: Procedure) -> Key:
+    return Key(
+        case.name,
+        fingerprint(pipeline.topology, case.name),
+        "saturation" if procedure.find_peak is saturation else repr(procedure.find_peak),
+        on.cores,
+        float(on.slot_memory_mb),
+        spark_version() or "unknown",
+        describe().cpu,
+    )
+
+
+def chosen(
+    pipeline: Pipeline,
+    operators: Sequence[str],
+    bound: Mapping[str, Callable[..., Any]] | None = None,
+) -> list[str]:
+    """All operators if none is named. Raises SlotwiseError for one that is not there, or that has
+    no logic to measure.
+    """
+    known = [operator.name for operator in pipeline.topology.operators]
+    for name in operators:
+        if name not in known:
+            raise SlotwiseError(f"there is no operator '{name}': {instead_of(name, known)}")
+    names = list(dict.fromkeys(operators)) or known
+    for name in names:
+        check(pipeline.topology.operators[pipeline.topology.index[name]], (bound or {}).get(name))
+    return names
+
+
+def _time_left(number: int, total: int, passed_s: float, name: str) -> str:
+    text = f"operator {number + 1} of {total}: {name}"
+    if number == 0:
+        return text
+    return f"{text}; about {passed_s / number * (total - number) / 60:.0f} min left"

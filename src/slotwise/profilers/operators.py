@@ -1,0 +1,158 @@
+"""All thread counts of an operator, and the profile that they make (paper 1, Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from slotwise.machine import describe, java_version, spark_version
+from slotwise.model import (
+    Measurement,
+    ProfileForms,
+    SlotwiseError,
+    ThreadRow,
+    ThreadTable,
+    counted,
+)
+from slotwise.profilers.bench import Bench
+from slotwise.profilers.case import Case
+from slotwise.profilers.costs import service_rate, task_costs
+from slotwise.profilers.measuring import Times, trial
+from slotwise.profilers.peaks import FindPeak, no_longer_grows, saturation, thread_counts
+from slotwise.profilers.trial import Distance, Peak, Profiled, Trial
+
+PLACES: tuple[tuple[Distance, Distance], ...] = (
+    ("cluster", "slot"),
+    ("cluster", "node"),
+    ("slot", "slot"),
+)
+"""Where the input comes from and the output goes to, beside both being on another node."""
+COSTS_PART = 0.6
+"""Costs are measured at this part of one thread's peak."""
+COSTS_TIMES = Times(most_warm_up_s=2.0, measured_s=4.0)
+IDLE_GENERATOR = 0.8
+"""An operator whose threads are busy for less of the time, in a slot with CPU to spare, was not
+given all that it could take."""
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """How operators are measured."""
+
+    find_peak: FindPeak = saturation
+    most_threads: int = 64
+    with_costs: bool = True
+
+
+def profiled(
+    bench: Bench,
+    case: Case,
+    procedure: Procedure,
+    known: Mapping[int, Peak],
+    known_costs: Sequence[Trial] = (),
+    *,
+    kept: Callable[[Peak | Sequence[Trial]], None] = lambda finished: None,
+    progress: Callable[[str], None] = lambda sentence: None,
+) -> Profiled:
+    """The operator's profile. What is `known` from before is not measured again; `kept` is called
+    with what is, as soon as it is finished.
+
+    Raises SlotwiseError if the operator cannot be measured with one thread; if it fails with more
+    threads, the profile ends before, and says so.
+    """
+    peaks: list[Peak] = []
+    remarks: list[str] = []
+    for threads in thread_counts(procedure.most_threads):
+        try:
+            peak = known.get(threads) or procedure.find_peak(bench, case, threads)
+        except SlotwiseError as error:
+            if not peaks:
+                raise
+            remarks.append(f"with {counted(threads, 'thread')}: {error}")
+            break
+        if threads not in known:
+            kept(peak)
+        peaks.append(peak)
+        progress(
+            f"{case.name}: {counted(threads, 'thread')}, {peak.confirmed.rate:,.1f} tuples/s, "
+            f"{peak.confirmed.cpu_cores:.2f} cores"
+        )
+        if no_longer_grows(peaks):
+            break
+    costs = list(known_costs)
+    if procedure.with_costs and case.input is not None and not costs:
+        costs = _costs_trials(bench, case, peaks[0])
+        kept(costs)
+    return _profile(bench, case, peaks, costs, [*remarks, *_remarks(bench, peaks)])
+
+
+def _costs_trials(bench: Bench, case: Case, one_thread: Peak) -> list[Trial]:
+    """One thread, its neighbours nearer: one in the slot takes CPU, so not at the peak."""
+    rate = COSTS_PART * one_thread.confirmed.rate
+    return [
+        trial(bench, case, 1, rate, COSTS_TIMES, source=source, next_hop=next_hop)
+        for source, next_hop in PLACES
+        if case.emits or next_hop == "slot"
+    ]
+
+
+def _profile(
+    bench: Bench, case: Case, peaks: Sequence[Peak], costs: Sequence[Trial], remarks: Sequence[str]
+) -> Profiled:
+    cores, memory_mb = bench.cores or 1.0, float(bench.slot_memory_mb)
+    one_thread = peaks[0].confirmed
+    confirmed = [peak.confirmed for peak in peaks]
+    scv = case.input.arrival_scv if case.input is not None else None
+    handled = sum(each.rate for each in confirmed)
+    return Profiled(
+        case.name,
+        ProfileForms(
+            table=ThreadTable(tuple(_row(peak, cores, memory_mb) for peak in peaks)),
+            costs=task_costs([*confirmed, *costs], cores),
+            service=service_rate(one_thread, memory_mb, cores, scv),
+            measurement=measurement(bench, [*(t for peak in peaks for t in peak.tried), *costs]),
+        ),
+        tuple(peaks),
+        tuple(costs),
+        sum(each.emitted_rate for each in confirmed) / handled if case.emits else None,
+        tuple(remarks),
+    )
+
+
+def _row(peak: Peak, cores: float, slot_memory_mb: float) -> ThreadRow:
+    seen = peak.confirmed
+    return ThreadRow(
+        peak.threads, seen.rate, seen.cpu_cores / cores, (seen.memory_mb or 0.0) / slot_memory_mb
+    )
+
+
+def measurement(bench: Bench, trials: Sequence[Trial]) -> Measurement:
+    """Of these trials, today, on this machine."""
+    spreads = [each.spread for each in trials if each.offered_rate is not None]
+    return Measurement(
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        spark=spark_version() or "unknown",
+        java=java_version() or "unknown",
+        cpu=describe().cpu,
+        cores=bench.cores,
+        memory_mb=float(bench.slot_memory_mb),
+        trials=len(trials),
+        spread=float(np.mean(spreads)) if spreads else None,
+    )
+
+
+def _remarks(bench: Bench, peaks: Sequence[Peak]) -> list[str]:
+    found = []
+    if bench.cores is None:
+        found.append("measured without a CPU quota: figures are of the whole machine's cores")
+    best = max((peak.confirmed for peak in peaks), key=lambda seen: seen.rate)
+    busy = best.rate * (best.service_ms or 0.0) / 1000 / best.threads
+    if busy < IDLE_GENERATOR and best.cpu_cores < IDLE_GENERATOR * (bench.cores or 1.0):
+        found.append(
+            f"its threads were busy {busy:.0%} of the time: the generator gave no more than "
+            f"{best.rate:,.0f} tuples/s, and the operator may be faster"
+        )
+    return found

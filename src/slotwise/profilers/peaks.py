@@ -1,0 +1,138 @@
+"""Two procedures for the highest stable rate of so many threads, and when more threads are no use.
+
+- `saturation`, the default: offer more than the operator can take, which shows its capacity in
+  seconds; then confirm that it is stable just below.
+- `staircase`, paper 1's Algorithm 1 as printed: raise the rate step by step until the latency grows
+  faster than λ_max.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from slotwise.model import Schedule, SlotwiseError, counted
+from slotwise.profilers.bench import Bench
+from slotwise.profilers.case import Case
+from slotwise.profilers.measuring import Times, advance, measured, trial
+from slotwise.profilers.trial import Peak, Trial
+from slotwise.spark.waiting import await_tuples
+
+Procedure = Literal["saturation", "staircase"]
+
+CONFIRMED_AT = (0.97, 0.93, 0.88, 0.8, 0.7)
+"""Parts of the capacity that are tried for stability, one after the other."""
+FLOOD_TIMES = Times(most_warm_up_s=12.0, measured_s=3.0)
+CONFIRM_TIMES = Times(most_warm_up_s=1.0, measured_s=5.0)
+GROWTH = 0.03
+"""More threads are no use where the last ones brought less than this part more."""
+WINDOW = 3
+"""So many thread counts are looked at for that, as in paper 1."""
+
+
+def thread_counts(most: int) -> Iterator[int]:
+    """1, 2, 3, 4, 6, 8, 12, 16, …, `most` at the most.
+
+    >>> list(thread_counts(20))
+    [1, 2, 3, 4, 6, 8, 12, 16]
+    """
+    power = 1
+    if most >= 1:
+        yield 1
+    while True:
+        power *= 2
+        for count in (power, power + power // 2):
+            if count > most:
+                return
+            yield count
+
+
+def no_longer_grows(peaks: Sequence[Peak]) -> bool:
+    """Whether the rate over the last thread counts is flat or falls: the slope of its line of least
+    squares, taken over the window, is less than GROWTH of their mean.
+    """
+    if len(peaks) < WINDOW:
+        return False
+    threads = np.array([peak.threads for peak in peaks[-WINDOW:]], dtype=np.float64)
+    rates = np.array([peak.confirmed.rate for peak in peaks[-WINDOW:]])
+    slope = np.polyfit(threads, rates, 1)[0]
+    return bool(slope * (threads[-1] - threads[0]) < GROWTH * rates.mean())
+
+
+def saturation(bench: Bench, case: Case, threads: int) -> Peak:
+    """Raises SlotwiseError if the operator is stable at none of the rates that are tried."""
+    flooded = trial(bench, case, threads, None, FLOOD_TIMES)
+    tried = [flooded]
+    for part in CONFIRMED_AT:
+        rate = part * flooded.rate
+        tried.append(trial(bench, case, threads, rate, CONFIRM_TIMES, memory=True))
+        if tried[-1].stable:
+            return Peak(threads, tried[-1], tuple(tried))
+    raise _never_stable(case, threads, tried)
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """Paper 1's Algorithm 1: `step` more tuples/s each time, each for `times`."""
+
+    step: float | None = None
+    """Tuples/s; None: a twentieth of what the first service times allow."""
+    steepest: float = 10.0
+    """λ_max: growth of the latency, ms per second, above which a rate is not stable."""
+    warm_up_s: float = 2.0
+    measured_s: float = 6.0
+    most_steps: int = 60
+
+    def __call__(self, bench: Bench, case: Case, threads: int) -> Peak:
+        """All rates in one query, whose source follows the stairs."""
+        step = self.step or self._step(bench, case, threads)
+        seconds = self.warm_up_s + self.measured_s
+        tried: list[Trial] = []
+        with bench.running(case, threads, step, schedule=stairs(seconds, self.most_steps)) as run:
+            await_tuples(run)
+            began_s = run.now_s()
+            for number in range(1, self.most_steps + 1):
+                # By the clock, so that what observing takes does not add up.
+                window_s = began_s + (number - 1) * seconds + self.warm_up_s
+                advance(run, max(window_s - run.now_s(), 0.1))
+                tried.append(measured(bench, case, run, number * step, self.measured_s))
+                if not self.is_stable(tried[-1]):
+                    break
+        stable = [each for each in tried if self.is_stable(each)]
+        if not stable:
+            raise _never_stable(case, threads, tried)
+        return Peak(threads, stable[-1], tuple(tried))
+
+    def is_stable(self, seen: Trial) -> bool:
+        return seen.latency_slope is None or seen.latency_slope <= self.steepest
+
+    def _step(self, bench: Bench, case: Case, threads: int) -> float:
+        seen = trial(bench, case, threads, 5.0, Times(1.0, 3.0))
+        if not seen.service_ms:
+            raise SlotwiseError(
+                f"operator '{case.name}' is not timed tuple by tuple: give the staircase a step "
+                "(--rate-step)"
+            )
+        return threads * 1000 / seen.service_ms / 20
+
+
+def stairs(step_s: float, steps: int) -> Schedule:
+    """1, 2, 3, … times the nominal rate, each for `step_s` seconds."""
+    points: list[tuple[float, float]] = []
+    for number in range(steps):
+        points += [(number * step_s, number + 1.0), ((number + 1) * step_s, number + 1.0)]
+    return Schedule(tuple(points))
+
+
+FindPeak = Callable[[Bench, Case, int], Peak]
+
+
+def _never_stable(case: Case, threads: int, tried: Sequence[Trial]) -> SlotwiseError:
+    lowest = min(each.offered_rate for each in tried if each.offered_rate is not None)
+    return SlotwiseError(
+        f"operator '{case.name}' with {counted(threads, 'thread')} is not stable at any rate that "
+        f"was tried, down to {lowest:,.1f} tuples/s: its latency grows without end"
+    )

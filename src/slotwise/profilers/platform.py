@@ -1,0 +1,179 @@
+"""What Spark itself takes, measured once per cluster: idle slots, hops, buffers, source and sink.
+
+The operator under test passes records on. Rates, threads, sizes and distances vary, and CPU of its
+slot is explained by least squares:
+
+    cores = buffers received · b + buffers sent · b + tuples · t
+
+`b` is the CPU for a buffer at either end, `t` for a tuple that is received, metered and sent on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from slotwise.model import Grouping, Hop, Logic, Operator, Platform
+from slotwise.profilers.bench import Bench, Idle
+from slotwise.profilers.case import Captured, Case
+from slotwise.profilers.measuring import Times, trial
+from slotwise.profilers.trial import Distance, Trial
+
+FLUSH_MS = 5.0
+"""spark.shuffle.streaming.networkBufferMaxWaitTimeMs, as sessions set it."""
+BUFFER_BYTES = 32768.0
+SMALL_BYTES, LARGE_BYTES = 100, 4000
+IDLE_RATE = 1.0
+WARM_RATE = 20_000.0
+LOW_RATE = 100.0
+"""At which a hop's delay is measured: buffers are sent because they are old."""
+HIGH_RATE = 20_000.0
+RATES = (200.0, 2_000.0, HIGH_RATE)
+THREADS = (1, 4)
+TIMES = Times(most_warm_up_s=3.0, measured_s=4.0)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The figures of the regression, in seconds of a core."""
+
+    buffer_s: float
+    tuple_s: float
+
+
+def measure_idle(bench: Bench) -> Idle:
+    """CPU and memory of the slot under test with a thread and next to no tuples; Java has compiled
+    what tuples need by then.
+    """
+    bench.idle = Idle()
+    case = passing(bench, SMALL_BYTES)
+    trial(bench, case, 1, WARM_RATE, Times(8.0, 1.0))
+    seen = trial(bench, case, 1, IDLE_RATE, Times(2.0, 5.0), memory=True)
+    return Idle(seen.cpu_cores, seen.memory_mb or 0.0)
+
+
+def measure_platform(
+    bench: Bench, progress: Callable[[str], None] = lambda sentence: None
+) -> tuple[Platform, tuple[Trial, ...]]:
+    """The platform's costs, and the trials that they rest on. `bench.idle` has been measured."""
+    small, large = passing(bench, SMALL_BYTES), passing(bench, LARGE_BYTES)
+    trials: list[Trial] = []
+
+    def seen(case: Case, threads: int, rate: float, far: Distance = "cluster") -> Trial:
+        trials.append(trial(bench, case, threads, rate, TIMES, source=far, next_hop=far))
+        found = trials[-1]
+        progress(
+            f"{case.name}, {threads} × {rate:,.0f}/s, {far}: {found.cpu_cores:.3f} cores, "
+            f"{found.latency_ms or 0:.1f} ms"
+        )
+        return found
+
+    remote = [seen(small, threads, rate) for threads in THREADS for rate in RATES]
+    explained = explain(remote)
+    per_kb_s = _per_kb_s(seen(large, 1, HIGH_RATE / 4), explained)
+    delays = {far: _delay_ms(seen(small, 1, LOW_RATE, far)) for far in ("slot", "node", "cluster")}
+    node = explain([seen(small, 1, rate, "node") for rate in (RATES[0], HIGH_RATE)])
+    slot = explain([seen(small, 1, rate, "slot") for rate in (RATES[0], HIGH_RATE)])
+    ends = {kind: _end_s(seen, bench, kind, explained) for kind in ("source", "sink")}
+    return (
+        Platform(
+            slot_cpu=bench.idle.cpu_cores,
+            slot_memory_mb=bench.idle.memory_mb,
+            in_slot=_hop(slot, per_kb_s, delays["slot"]),
+            in_node=_hop(node, per_kb_s, delays["node"]),
+            between_nodes=_hop(explained, per_kb_s, delays["cluster"]),
+            source_us=1e6 * ends["source"],
+            sink_us=1e6 * ends["sink"],
+            flush_ms=FLUSH_MS,
+            buffer_bytes=BUFFER_BYTES,
+            record_kb=SMALL_BYTES / 1024,
+            cores=bench.cores or 1.0,
+        ),
+        tuple(trials),
+    )
+
+
+def passing(bench: Bench, size_bytes: int) -> Case:
+    """An operator that passes on records of about this size."""
+    return Case(
+        Operator(f"passing {size_bytes} bytes", "operator", 1.0, Logic(expr="value")),
+        records(bench, size_bytes),
+    )
+
+
+def records(bench: Bench, size_bytes: int) -> Captured:
+    file = bench.new_folder("records") / "records.jsonl"
+    texts = (f"{number:08d}".ljust(size_bytes, "x") for number in range(100))
+    file.write_text("".join(json.dumps({"value": text}) + "\n" for text in texts))
+    return Captured(file, "value STRING", 100)
+
+
+def explain(trials: Sequence[Trial]) -> Explained:
+    """b and t from trials of an operator that emits what it gets, neither negative.
+
+    Every trial counts alike, so that those at low rates, whose CPU is small, say what a buffer
+    takes.
+    """
+    from scipy.optimize import nnls
+
+    sent = Platform(
+        flush_ms=FLUSH_MS, buffer_bytes=BUFFER_BYTES, record_kb=SMALL_BYTES / 1024
+    ).buffers_per_s
+    rows = [
+        (
+            each.threads
+            * (sent(each.rate / each.threads) + sent(each.emitted_rate / each.threads)),
+            each.rate,
+        )
+        for each in trials
+    ]
+    cores = np.array([each.cpu_cores for each in trials])
+    weights = 1 / np.maximum(cores, 1e-3)
+    found, _ = nnls(np.array(rows) * weights[:, None], cores * weights)
+    return Explained(float(found[0]), float(found[1]))
+
+
+def _hop(explained: Explained, per_kb_s: float, delay_ms: float) -> Hop:
+    """A tuple costs its sender and its receiver half each."""
+    return Hop(
+        send_us=1e6 * explained.tuple_s / 2,
+        receive_us=1e6 * explained.tuple_s / 2,
+        per_kb_us=1e6 * per_kb_s,
+        delay_ms=delay_ms,
+        send_buffer_us=1e6 * explained.buffer_s,
+        receive_buffer_us=1e6 * explained.buffer_s,
+    )
+
+
+def _per_kb_s(large: Trial, explained: Explained) -> float:
+    """CPU that a larger record takes more, for one hop: a record passes two, half of each here."""
+    platform = Platform(flush_ms=FLUSH_MS, buffer_bytes=BUFFER_BYTES, record_kb=LARGE_BYTES / 1024)
+    buffers = platform.buffers_per_s(large.rate) + platform.buffers_per_s(large.emitted_rate)
+    more = large.cpu_cores - buffers * explained.buffer_s - large.rate * explained.tuple_s
+    return max(more / large.rate / ((LARGE_BYTES - SMALL_BYTES) / 1024), 0.0)
+
+
+def _delay_ms(seen: Trial) -> float:
+    """Two hops, from the source to the operator and from there to its next hop."""
+    return max((seen.latency_ms or 0.0) - (seen.service_ms or 0.0), 0.0) / 2
+
+
+def _end_s(
+    seen: Callable[[Case, int, float], Trial], bench: Bench, kind: str, explained: Explained
+) -> float:
+    """CPU per tuple of a source or a sink, without its hop."""
+    if kind == "sink":
+        case = Case(
+            Operator("sink", "sink"), records(bench, SMALL_BYTES), Grouping("shuffle"), emits=False
+        )
+    else:
+        case = Case(
+            Operator("source", "source", 1.0, Logic(options=(("payload", "text(92)"),))), None
+        )
+    found = replace(seen(case, 1, HIGH_RATE))
+    buffers = Platform(flush_ms=FLUSH_MS).buffers_per_s(found.rate)
+    left = found.cpu_cores - buffers * explained.buffer_s - found.rate * explained.tuple_s / 2
+    return max(left / found.rate, 0.0)

@@ -1,0 +1,105 @@
+"""Regressions on made data: the figures that made it come out exactly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slotwise.model import Platform, SlotwiseError
+from slotwise.profilers import platform
+from slotwise.profilers.costs import service_rate, sojourn_ms, task_costs
+from slotwise.profilers.platform import explain
+from slotwise.profilers.trial import Distance, Trial
+from tests.profilers.made import trial
+
+COSTS = st.floats(1e-6, 1e-3)
+PLACES: tuple[tuple[Distance, Distance], ...] = (
+    ("cluster", "cluster"),
+    ("cluster", "slot"),
+    ("slot", "slot"),
+    ("cluster", "node"),
+)
+
+
+def made(
+    rate: float, out: float, source: Distance, next_hop: Distance, c_p: float, c_t: float
+) -> Trial:
+    """A trial whose CPU and memory follow P-Deployer's equations; 0.002 MB per tuple."""
+    remote = (rate if source == "cluster" else 0.0) + (out if next_hop == "cluster" else 0.0)
+    return replace(
+        trial(),
+        rate=rate,
+        emitted_rate=out,
+        source=source,
+        next_hop=next_hop,
+        cpu_cores=c_p * rate + c_t * remote,
+        memory_mb=0.002 * (rate + out),
+    )
+
+
+@settings(deadline=None)  # the first example imports scipy
+@given(c_p=COSTS, c_t=COSTS, rate=st.floats(1, 1e5), selectivity=st.floats(0, 5))
+def test_task_costs_are_those_that_made_the_trials(
+    c_p: float, c_t: float, rate: float, selectivity: float
+) -> None:
+    trials = [made(rate, selectivity * rate, *places, c_p, c_t) for places in PLACES]
+    found = task_costs(trials)
+    assert found.cpu_points == pytest.approx(100 * c_p, rel=1e-6)
+    assert found.transfer_points == pytest.approx(100 * c_t, rel=1e-6)
+    assert found.memory_mb == pytest.approx(0.002)
+    assert found.sojourn_ms == 4.0
+
+
+def test_points_are_of_the_slot() -> None:
+    trials = [made(100, 100, *places, 1e-3, 1e-4) for places in PLACES]
+    assert task_costs(trials, cores=0.5).cpu_points == pytest.approx(0.2)
+
+
+def test_costs_are_never_negative() -> None:
+    near = replace(made(100, 100, "slot", "slot", 1e-3, 0), cpu_cores=0.2)
+    far = made(100, 100, "cluster", "cluster", 1e-3, 0)
+    assert task_costs([near, far]).transfer_points == 0.0
+
+
+def test_an_operator_that_handled_nothing_has_no_costs() -> None:
+    with pytest.raises(SlotwiseError, match="handled no tuple"):
+        task_costs([replace(trial(), rate=0.0)])
+
+
+def test_the_sojourn_time_is_that_of_the_fewest_threads() -> None:
+    slow = replace(trial(threads=4), service_ms=9.0)
+    assert sojourn_ms([trial(threads=1), slow]) == 4.0
+    assert sojourn_ms([replace(trial(), service_ms=None)]) == 0.0
+
+
+def test_a_service_rate_is_of_a_busy_thread() -> None:
+    seen = replace(trial(rate=100.0), cpu_cores=0.1, memory_mb=51.2)  # busy 40 % of the time
+    found = service_rate(seen, 512.0, cores=0.5, arrival_scv=0.3)
+    assert (found.rate, found.service_scv, found.arrival_scv) == (250.0, 0.5, 0.3)
+    assert found.cpu == pytest.approx(0.1 / 0.5 / 0.4)
+    assert found.mem == pytest.approx(0.1)
+
+
+@settings(deadline=None)
+@given(buffer_s=st.floats(1e-5, 1e-3), tuple_s=st.floats(1e-7, 1e-4))
+def test_buffers_and_tuples_are_told_apart(buffer_s: float, tuple_s: float) -> None:
+    size_kb = platform.SMALL_BYTES / 1024
+    sent = Platform(
+        flush_ms=platform.FLUSH_MS, buffer_bytes=platform.BUFFER_BYTES, record_kb=size_kb
+    ).buffers_per_s
+    trials = [
+        replace(
+            trial(threads),
+            rate=rate,
+            emitted_rate=rate,
+            cpu_cores=2 * threads * sent(rate / threads) * buffer_s + rate * tuple_s,
+        )
+        for threads in platform.THREADS
+        for rate in platform.RATES
+    ]
+    found = explain(trials)
+    assert found.buffer_s == pytest.approx(buffer_s, rel=1e-6)
+    assert found.tuple_s == pytest.approx(tuple_s, rel=1e-6)

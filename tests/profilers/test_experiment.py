@@ -1,0 +1,127 @@
+"""Operators whose costs are known, measured on a real cluster with a CPU quota."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from slotwise.model import Logic, Operator, SlotwiseError
+from slotwise.profilers.bench import Bench
+from slotwise.profilers.case import Captured, Case
+from slotwise.profilers.costs import service_rate
+from slotwise.profilers.experiment import Failed, Slot, measure, prepared
+from slotwise.profilers.measuring import Times, trial
+from slotwise.profilers.operators import Procedure
+from slotwise.profilers.peaks import saturation
+from slotwise.profilers.trial import Profiled
+from slotwise.spec import loads
+
+pytestmark = pytest.mark.cluster
+
+SLOT = Slot(cores=0.8)
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    try:
+        with prepared(SLOT) as made:
+            yield made
+    except SlotwiseError as error:
+        if "CPU quota" not in str(error):
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Captured:
+    file = tmp_path_factory.mktemp("input") / "words.jsonl"
+    file.write_text("".join(json.dumps({"value": f"w{n}"}) + "\n" for n in range(100)))
+    return Captured(file, "value STRING", 100)
+
+
+def working(name: str, work: str, on: Captured) -> Case:
+    return Case(Operator(name, "operator", 1.0, Logic(expr=f"IF({work}, value, NULL)")), on)
+
+
+def near(truth: float) -> object:
+    return pytest.approx(truth, rel=0.1)
+
+
+def test_work_that_computes(bench: Bench, words: Captured) -> None:
+    """10 ms of CPU for each tuple, and 0.8 cores less what an idle slot takes."""
+    found = saturation(bench, working("burn", "burn_us(10000) > 0", words), 1).confirmed
+    assert found.rate == near((SLOT.cores - bench.idle.cpu_cores) / 0.010)
+    assert found.cpu_cores / found.rate == near(0.010)
+
+
+def test_work_that_waits(bench: Bench, words: Captured) -> None:
+    case = working("wait", "wait_us(20000) > 0", words)
+    one, four = (saturation(bench, case, threads).confirmed for threads in (1, 4))
+    assert (one.rate, four.rate) == (near(50), near(200))
+    assert service_rate(one, 512.0).rate == near(50)
+    assert one.service_scv == pytest.approx(0, abs=0.05)
+
+
+def test_work_that_does_both(bench: Bench, words: Captured) -> None:
+    case = working("both", "burn_us(5000) + wait_us(20000) > 0", words)
+    seen = trial(bench, case, 1, 20.0, Times(2.0, 5.0))
+    assert seen.stable
+    assert seen.rate == near(20)
+    assert seen.service_ms == near(25)
+
+
+def test_work_behind_a_lock(bench: Bench, words: Captured) -> None:
+    """A second thread is no use."""
+    case = working("lock", "lock_us(20000) > 0", words)
+    two = trial(bench, case, 2, None, Times(6.0, 4.0))
+    assert two.rate == near(50)
+    assert two.service_ms == near(40)
+
+
+def test_memory(bench: Bench, words: Captured) -> None:
+    case = working("hold", "hold_mb(20) > 0", words)
+    seen = trial(bench, case, 4, 100.0, Times(2.0, 3.0), memory=True)
+    assert seen.memory_mb == near(80)
+
+
+SPEC = """
+topology:
+  name: known
+  operators:
+    source: {kind: source, options: {payload: id}}
+    half: {expr: "IF(CAST(value AS INT) % 2 = 0 AND wait_us(10000) > 0, CAST(value AS INT), NULL)"}
+    broken: {expr: "value / 0"}
+    sink: {kind: sink}
+  streams:
+    - {from: source, to: half}
+    - {from: half, to: broken, selectivity: 0.5}
+    - {from: broken, to: sink}
+profiles:
+  source: {fixed: {}}
+  half: {service: {rate: 10}}
+  broken: {service: {rate: 10}}
+  sink: {fixed: {}}
+cluster: [{name: n, slots: 1, memory_gb: 1}]
+goals: {rate: 10}
+"""
+
+
+def test_a_pipeline_is_measured_on_its_own_records(bench: Bench, tmp_path: Path) -> None:
+    """An operator that fails says so; what was finished is not measured again."""
+    pipeline, kept = loads(SPEC), tmp_path / "trials.jsonl"
+    short = Procedure(saturation, 1, with_costs=False)
+    half, broken = measure(bench, pipeline, ("half", "broken"), short, trials=kept)
+    assert isinstance(half, Profiled)
+    assert half.selectivity == near(0.5)
+    assert half.rows[0].rate == near(200)  # every other record waits for 10 ms
+    assert isinstance(broken, Failed)
+    assert "Division by zero" in broken.reason
+
+    (again,) = measure(bench, pipeline, ("half",), short, trials=kept)
+    assert isinstance(again, Profiled)
+    assert again.peaks == half.peaks  # figures of another trial would differ

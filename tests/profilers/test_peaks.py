@@ -1,0 +1,60 @@
+"""Which thread counts are tried, when that ends, and the stairs of paper 1's procedure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from slotwise.profilers.peaks import Staircase, no_longer_grows, stairs, thread_counts
+from tests.profilers.made import peak, trial
+
+
+@pytest.mark.parametrize(
+    ("most", "counts"),
+    [
+        (0, []),
+        (1, [1]),
+        (2, [1, 2]),
+        (5, [1, 2, 3, 4]),
+        (32, [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]),
+    ],
+)
+def test_thread_counts(most: int, counts: list[int]) -> None:
+    assert list(thread_counts(most)) == counts
+
+
+@pytest.mark.parametrize(
+    ("rates", "ends"),
+    [
+        ([100], False),
+        ([100, 100], False),  # two counts are no window
+        ([100, 200, 300], False),
+        ([100, 101, 99], True),
+        ([100, 102, 101.5], True),
+        ([100, 100, 100, 150], False),
+        ([300, 200, 100], True),
+        ([100, 200, 210, 205, 208], True),
+    ],
+)
+def test_it_ends_when_the_rate_no_longer_grows(rates: list[float], ends: bool) -> None:
+    peaks = [peak(threads, rate) for threads, rate in zip((1, 2, 3, 4, 6), rates, strict=False)]
+    assert no_longer_grows(peaks) is ends
+
+
+def test_stairs_go_up_by_the_nominal_rate() -> None:
+    assert stairs(8.0, 3).points == (
+        (0.0, 1.0),
+        (8.0, 1.0),
+        (8.0, 2.0),
+        (16.0, 2.0),
+        (16.0, 3.0),
+        (24.0, 3.0),
+    )
+
+
+def test_a_rate_is_stable_while_the_latency_grows_slowly() -> None:
+    staircase = Staircase(steepest=10.0)
+    assert staircase.is_stable(replace(trial(), latency_slope=9.9))
+    assert staircase.is_stable(replace(trial(), latency_slope=None))
+    assert not staircase.is_stable(replace(trial(), latency_slope=10.1))
