@@ -34,6 +34,11 @@ def test_right_examples(text: str) -> None:
     assert run(text) == 1
 
 
+def test_standard_output_into_a_file() -> None:
+    assert run("$ slotwise examples > examples.txt") == 1
+    assert "diamond" in Path("examples.txt").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
