@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from slotwise.model import Measurement
+from slotwise.model.measurement import MeasurementSource
 
 _CPU_INFO = Path("/proc/cpuinfo")
 
@@ -63,8 +64,16 @@ def java_version() -> str | None:
     return java.version()
 
 
-def run_measurement(cores: float | None, memory_mb: float, *, here: bool = True) -> Measurement:
-    """Of a run that ends now; `here`: on this machine, and not on a cluster elsewhere."""
+def measured_now(
+    cores: float | None,
+    memory_mb: float,
+    source: MeasurementSource,
+    *,
+    here: bool = True,
+    trials: int = 1,
+    spread: float | None = None,
+) -> Measurement:
+    """Of what ends now; `here`: on this machine, and not on a cluster elsewhere."""
     return Measurement(
         datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         spark_version() or "unknown",
@@ -72,5 +81,7 @@ def run_measurement(cores: float | None, memory_mb: float, *, here: bool = True)
         cpu_model() if here else "unknown",
         cores,
         memory_mb,
-        source="run",
+        trials,
+        spread,
+        source,
     )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from slotwise.json_data import json_text
-from slotwise.machine import run_measurement
+from slotwise.machine import measured_now
 from slotwise.model import (
     Logic,
     Measurement,
@@ -159,7 +159,10 @@ def test_a_run_of_another_topology() -> None:
 
 
 def test_when_and_on_what_a_run_was_measured() -> None:
-    here, elsewhere = run_measurement(0.5, 512), run_measurement(None, 512, here=False)
+    here, elsewhere = (
+        measured_now(0.5, 512, "run"),
+        measured_now(None, 512, "run", here=False),
+    )
     assert (here.source, here.cores, here.memory_mb) == ("run", 0.5, 512.0)
     assert here.at.endswith("Z")
     assert here.cpu != "unknown" or elsewhere.cpu == "unknown"

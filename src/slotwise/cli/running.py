@@ -240,7 +240,7 @@ def _ended_by_ctrl_c() -> Iterator[Callable[[], bool]]:
 
 
 def _summary(running: Run, times: Timeline, site: Site, *, interrupted: bool) -> Summary:
-    from slotwise.machine import run_measurement
+    from slotwise.machine import measured_now
     from slotwise.model import SlotwiseError
 
     seen = running.observation()
@@ -257,7 +257,7 @@ def _summary(running: Run, times: Timeline, site: Site, *, interrupted: bool) ->
         sum(task.slot == task.planned for task in where.tasks),
         len(where.tasks),
         running.plan.judged(seen),
-        run_measurement(site.cores_per_slot, site.slot_memory_mb, here=site.master is None),
+        measured_now(site.cores_per_slot, site.slot_memory_mb, "run", here=site.master is None),
         running.watch.batches,
         interrupted,
     )

@@ -40,7 +40,7 @@ from slotwise.profilers.case import NEXT_HOP, REPLAY, Case
 from slotwise.profilers.trial import Distance
 from slotwise.spark import cluster as spark_cluster
 from slotwise.spark.cluster.folders import passing_folder
-from slotwise.spark.metering import meters
+from slotwise.spark.metering.meters import ExecutorMeter, snapshot
 from slotwise.spark.provided import provided
 from slotwise.spark.query.outline import outline
 from slotwise.spark.run import Options, Run, compile_plan, start
@@ -86,6 +86,7 @@ class Bench:
         rate: float,
         *,
         schedule: Schedule | None = None,
+        meters: bool = True,
         source: Distance = "cluster",
         next_hop: Distance = "cluster",
     ) -> Iterator[Run]:
@@ -106,9 +107,9 @@ class Bench:
         finally:
             shutil.rmtree(checkpoint, ignore_errors=True)
 
-    def executor(self) -> meters.ExecutorMeter:
+    def executor(self) -> ExecutorMeter:
         """The last report of the executor under test. Raises SlotwiseError if it is gone."""
-        for meter in meters.snapshot(self.spark).executors:
+        for meter in snapshot(self.spark).executors:
             if meter.slot == TESTED:
                 return meter
         raise SlotwiseError("the executor of the slot under test is gone")

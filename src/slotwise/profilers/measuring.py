@@ -11,6 +11,7 @@ from slotwise.model import Observation, OperatorLoad
 from slotwise.profilers.bench import Bench
 from slotwise.profilers.case import NEXT_HOP, REPLAY, Case
 from slotwise.profilers.trial import Distance, Trial
+from slotwise.spark.metering.meters import ExecutorMeter
 from slotwise.spark.run import Run
 from slotwise.spark.supervise import supervise
 from slotwise.spark.waiting import await_tuples
@@ -81,7 +82,7 @@ def measured(
     before = bench.executor()
     advance(run, seconds)
     seen, after = run.observe(seconds + 2), bench.executor()
-    cores = (after.cpu_seconds - before.cpu_seconds) / max(after.time - before.time, 1e-9)
+    cores = _cores(before, after)
     own = load_of(seen, case.name)
     places = {REPLAY: source, NEXT_HOP: next_hop}
     beside = sum(load.cpu or 0.0 for load in seen.operators if places.get(load.operator) == "slot")
@@ -103,6 +104,23 @@ def measured(
         source=source,
         next_hop=next_hop,
     )
+
+
+def cpu_cores(bench: Bench, case: Case, rate: float, times: Times, *, meters: bool) -> float:
+    """Cores of the slot under test with one thread at `rate` tuples/s, above idle.
+
+    Without meters nothing else is known of a query, not even when its first tuple came: it warms up
+    for the whole time.
+    """
+    with bench.running(case, 1, rate, meters=meters) as run:
+        advance(run, times.most_warm_up_s)
+        before = bench.executor()
+        advance(run, times.measured_s)
+        return _cores(before, bench.executor()) - bench.idle.cpu_cores
+
+
+def _cores(before: ExecutorMeter, after: ExecutorMeter) -> float:
+    return (after.cpu_seconds - before.cpu_seconds) / max(after.time - before.time, 1e-9)
 
 
 def advance(run: Run, seconds: float) -> None:

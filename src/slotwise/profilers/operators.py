@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
 
-from slotwise.machine import describe, java_version, spark_version
+from slotwise.machine import measured_now
 from slotwise.model import (
     Measurement,
     ProfileForms,
@@ -132,13 +131,10 @@ def _row(peak: Peak, cores: float, slot_memory_mb: float) -> ThreadRow:
 def measurement(bench: Bench, trials: Sequence[Trial]) -> Measurement:
     """Of these trials, today, on this machine."""
     spreads = [each.spread for each in trials if each.offered_rate is not None]
-    return Measurement(
-        at=datetime.now(UTC).isoformat(timespec="seconds"),
-        spark=spark_version() or "unknown",
-        java=java_version() or "unknown",
-        cpu=describe().cpu,
-        cores=bench.cores,
-        memory_mb=float(bench.slot_memory_mb),
+    return measured_now(
+        bench.cores,
+        float(bench.slot_memory_mb),
+        "experiment",
         trials=len(trials),
         spread=float(np.mean(spreads)) if spreads else None,
     )

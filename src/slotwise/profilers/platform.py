@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from slotwise.model import Grouping, Hop, Logic, Operator, Platform
 from slotwise.profilers.bench import Bench, Idle
 from slotwise.profilers.case import Captured, Case
-from slotwise.profilers.measuring import Times, trial
+from slotwise.profilers.measuring import Times, cpu_cores, trial
 from slotwise.profilers.trial import Distance, Trial
 
 FLUSH_MS = 5.0
@@ -34,6 +34,8 @@ HIGH_RATE = 20_000.0
 RATES = (200.0, 2_000.0, HIGH_RATE)
 THREADS = (1, 4)
 TIMES = Times(most_warm_up_s=3.0, measured_s=4.0)
+METERED_RATE = 100_000.0
+METERED_TIMES = Times(most_warm_up_s=6.0, measured_s=6.0)
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ def measure_platform(
         )
         return found
 
+    trial(bench, small, max(THREADS), WARM_RATE, Times(10.0, 1.0))  # Java compiles
     remote = [seen(small, threads, rate) for threads in THREADS for rate in RATES]
     explained = explain(remote)
     per_kb_s = _per_kb_s(seen(large, 1, HIGH_RATE / 4), explained)
@@ -87,6 +90,7 @@ def measure_platform(
             between_nodes=_hop(explained, per_kb_s, delays["cluster"]),
             source_us=1e6 * ends["source"],
             sink_us=1e6 * ends["sink"],
+            meter_us=1e6 * _meter_s(bench, small, progress),
             flush_ms=FLUSH_MS,
             buffer_bytes=BUFFER_BYTES,
             record_kb=SMALL_BYTES / 1024,
@@ -136,6 +140,11 @@ def explain(trials: Sequence[Trial]) -> Explained:
     return Explained(float(found[0]), float(found[1]))
 
 
+def _ends(neighbour: Distance) -> int:
+    """How many ends of a hop are in the slot under test."""
+    return 2 if neighbour == "slot" else 1
+
+
 def _hop(explained: Explained, per_kb_s: float, delay_ms: float) -> Hop:
     """A tuple costs its sender and its receiver half each."""
     return Hop(
@@ -161,6 +170,18 @@ def _delay_ms(seen: Trial) -> float:
     return max((seen.latency_ms or 0.0) - (seen.service_ms or 0.0), 0.0) / 2
 
 
+def _meter_s(bench: Bench, case: Case, progress: Callable[[str], None]) -> float:
+    """CPU of the meters for a tuple: what a query takes more with them than without, at a rate at
+    which that can be seen.
+    """
+    cores = [
+        cpu_cores(bench, case, METERED_RATE, METERED_TIMES, meters=meters)
+        for meters in (True, False)
+    ]
+    progress(f"with and without meters: {cores[0]:.3f} and {cores[1]:.3f} cores")
+    return max(cores[0] - cores[1], 0.0) / METERED_RATE
+
+
 def _end_s(
     seen: Callable[[Case, int, float], Trial], bench: Bench, kind: str, explained: Explained
 ) -> float:
@@ -173,7 +194,7 @@ def _end_s(
         case = Case(
             Operator("source", "source", 1.0, Logic(options=(("payload", "text(92)"),))), None
         )
-    found = replace(seen(case, 1, HIGH_RATE))
+    found = seen(case, 1, HIGH_RATE)
     buffers = Platform(flush_ms=FLUSH_MS).buffers_per_s(found.rate)
     left = found.cpu_cores - buffers * explained.buffer_s - found.rate * explained.tuple_s / 2
     return max(left / found.rate, 0.0)
