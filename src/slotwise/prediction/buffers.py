@@ -2,15 +2,15 @@
 
 A pair of threads sends a number of buffers that grows less and less with its tuples
 (model.Platform.buffers_per_s). Each costs the slots at both ends CPU beside their threads, by how
-far apart they are. Pairs are counted, not listed: threads of one end that get nearly the same are
-one kind, and a group of threads meets so many of each kind in its slot, on its node and elsewhere.
+far apart they are. Pairs are counted, not listed: threads of one end that get the same are one
+kind, and a group of threads meets so many of each kind in its slot, on its node and elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,11 @@ from slotwise.model import Cluster, Platform, Topology
 from slotwise.prediction.groups import Floats, Groups, summed
 from slotwise.rates import ArrivalRates
 
-ALIKE = 0.05
-"""Threads whose parts of the tuples differ by less may count as one kind, with their mean. Buffers
-are then off by less than 0.01 %; near the rate at which they fill before they are old, by 1 %."""
+ALIKE = 0.1
+"""Threads whose parts of the tuples differ by less are counted as if they got the least or the most
+of them. Buffers are then off by 0.1 % at most; near the rate at which they begin to fill before
+they are old, by 3 %."""
+ROUNDING = 1e-9
 
 Integers = NDArray[np.int64]
 
@@ -69,7 +71,7 @@ def buffers_of(
     that each group of its target gets.
 
     O(streams × (slots + groups) × kinds of threads at the other end): one kind where tuples are
-    dealt out evenly, at most 46 for each power of ten between the least and the most that threads
+    dealt out evenly, at most 48 for each power of ten between the least and the most that threads
     get.
     """
     found: list[_Entries] = []
@@ -118,15 +120,28 @@ class _End:
         end = cls(slot, cluster.slot_node[slot], threads, shares[here] / threads, cost[here])
         return end.only(end.share > 0)
 
-    def only(self, which: NDArray[np.bool_]) -> _End:
-        slot, node, threads = self.slot[which], self.node[which], self.threads[which]
-        return _End(slot, node, threads, self.share[which], self.cost[which])
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        return self.slot, self.node, self.threads, self.share, self.cost
 
-    def kinds(self) -> tuple[Integers, Floats]:
-        """Per group its kind; and per kind the mean part of the tuples that a thread gets."""
-        near = np.floor(np.log(self.share) / ALIKE)
-        kind = np.unique(near, return_inverse=True)[1].astype(np.int64)
-        return kind, summed(self.threads * self.share, kind) / summed(self.threads, kind)
+    def only(self, which: NDArray[np.bool_]) -> _End:
+        return _End(*(each[which] for each in self.arrays))
+
+    def in_few_kinds(self) -> _End:
+        """Each thread as two parts of one, of which one gets the least of all that are alike, and
+        the other the most, so that together they get what it gets.
+        """
+        near = np.unique(np.floor(np.log(self.share) / ALIKE), return_inverse=True)[1]
+        least, most = np.full(len(near), np.inf), np.zeros(len(near))
+        np.minimum.at(least, near, self.share)
+        np.maximum.at(most, near, self.share)
+        least, most = least[near], most[near]
+        apart = most - least > ROUNDING * most
+        part = np.divide(self.share - least, most - least, out=np.zeros(len(near)), where=apart)
+        lower = replace(self, threads=self.threads * (1 - part), share=least)
+        upper = replace(self, threads=self.threads * part, share=most)
+        both = [np.concatenate(pair) for pair in zip(lower.arrays, upper.arrays, strict=True)]
+        return _End(*both).only(np.concatenate((part < 1, part > 0)))
 
     def met(self, others: _End, kind: Integers, kinds: int, cluster: Cluster) -> Floats:
         """[group, kind of the others, distance]: how many of their threads are how far away."""
@@ -144,8 +159,9 @@ def _both_ends(senders: _End, receivers: _End, rate: float, cluster: Cluster) ->
     """Every thread sends to every one: entries for each group and kind of threads that it meets."""
     if not len(senders.slot) or not len(receivers.slot):
         return
-    sent_kind, sent = senders.kinds()
-    got_kind, got = receivers.kinds()
+    senders, receivers = senders.in_few_kinds(), receivers.in_few_kinds()
+    sent, sent_kind = np.unique(senders.share, return_inverse=True)
+    got, got_kind = np.unique(receivers.share, return_inverse=True)
     number = np.arange(len(sent) * len(got)).reshape(len(sent), len(got))
     pair_rate = rate * np.multiply.outer(sent, got).ravel()
     for ours, others, kinds, kind, size in (
@@ -167,17 +183,15 @@ def _in_slots(senders: _End, receivers: _End, rate: float, cluster: Cluster) -> 
 
 
 def _merged(platform: Platform, slots: int, found: Sequence[_Entries]) -> Buffers:
-    """All streams together, without what costs nothing."""
-    first = np.cumsum([0, *(len(each.pair_rate) for each in found)])
-    kind = [each.kind + start for each, start in zip(found, first[:-1].tolist(), strict=True)]
+    """All streams together."""
     none = np.zeros(0, dtype=np.int64)
-    cpu_s = np.concatenate([none * 1.0, *(each.cpu_s for each in found)])
-    dear = cpu_s > 0
+    first = np.cumsum([0, *(len(each.pair_rate) for each in found)])
+    kinds = [each.kind + start for each, start in zip(found, first[:-1], strict=True)]
     return Buffers(
         platform=platform,
         slots=slots,
-        pair_rate=np.concatenate([none * 1.0, *(each.pair_rate for each in found)]),
-        kind=np.concatenate([none, *kind])[dear],
-        slot=np.concatenate([none, *(each.slot for each in found)])[dear],
-        cpu_s=cpu_s[dear],
+        pair_rate=np.concatenate([np.zeros(0), *(each.pair_rate for each in found)]),
+        kind=np.concatenate([none, *kinds]),
+        slot=np.concatenate([none, *(each.slot for each in found)]),
+        cpu_s=np.concatenate([np.zeros(0), *(each.cpu_s for each in found)]),
     )

@@ -43,7 +43,7 @@ def sustained_rate(
     """The highest input rate at which every thread keeps up, and every slot if `of_slots`.
 
     `busiest` is `busiest_shares` where the threads of a group do not all get the same. O(groups);
-    with buffers O(groups + rounds × entries of buffers), of at most about 50 rounds.
+    with buffers O(rounds × (groups + entries of buffers)), and rounds are about 5.
     """
     arriving = unit.operators[groups.operator] * shares
     most = arriving if busiest is None else unit.operators[groups.operator] * busiest
@@ -84,14 +84,19 @@ def _where_both_agree(limits_if: Callable[[float], Floats]) -> Floats:
     """The limits at the rate that is their own minimum. `limits_if(rate)` fall with the rate.
 
     A rate within its limits is below the one we look for, and the limits are above it; else it is
-    the other way round. So every round tightens both ends, and at least halves what is between.
+    the other way round. So every round tightens both ends. The next rate is by the secant of the
+    last two, every third time halfway between the ends.
     """
-    low, high = 0.0, min(float(limits_if(0.0).min()), LARGEST**2)
-    rate = high
+    before, spare = 0.0, min(float(limits_if(0.0).min()), LARGEST**2)
+    low, high, rate, rounds = 0.0, spare, spare, 0
     while low < high * (1 - PRECISION):
         limit = float(limits_if(rate).min())
         low, high = (rate, min(high, limit)) if limit >= rate else (max(low, limit), rate)
-        rate = (low + high) / 2
+        rounds += 1
+        change = (limit - rate - spare) / (rate - before)
+        guess = rate - (limit - rate) / change if change < 0 else low
+        before, spare = rate, limit - rate
+        rate = guess if low < guess < high and rounds % 3 else (low + high) / 2
     return np.maximum(limits_if(high), low)
 
 
