@@ -173,6 +173,15 @@ def test_a_slot_s_cpu_never_falls_with_the_rate_and_is_all_used_at_the_capacity(
     assert (below is None and above is None) or (below < np.inf and above == np.inf)
 
 
+@settings(max_examples=15, deadline=None)
+@given(strategies.plans())
+def test_buffers_that_cost_nothing_change_nothing(plan: Plan) -> None:
+    hop = Hop(send_us=20.0, receive_us=30.0)
+    hops = Platform(slot_cpu=0.02, in_node=hop, between_nodes=hop)
+    often = replace(hops, flush_ms=5.0, buffer_bytes=1000.0, record_kb=0.0)
+    assert predict(on(often, plan)) == predict(on(hops, plan))
+
+
 def test_the_capacity_is_where_the_slot_is_full() -> None:
     """1 ms each at one thread, and buffers: R ms + 2 · 100 µs · R / (1 + R · 5 ms) = 1."""
     served = {"in": FAST, "a": ServiceRate(2000.0, cpu=2.0), "b": FAST}
