@@ -16,6 +16,7 @@ from slotwise.model import (
     Measurement,
     Plan,
     Platform,
+    Profile,
     ProfileForms,
     ServiceRate,
     ThreadRow,
@@ -50,7 +51,7 @@ def on(platform: Platform, plan: Plan) -> Plan:
 
 
 def cpu(plan: Plan, rate: float) -> list[float]:
-    return [slot.cpu for slot in predict(plan, rate).slots]
+    return [slot.cpu or 0.0 for slot in predict(plan, rate).slots]
 
 
 def grouped(kind: GroupingKind, of: Topology) -> Topology:
@@ -170,7 +171,8 @@ def test_a_slot_s_cpu_never_falls_with_the_rate_and_is_all_used_at_the_capacity(
     slowed = np.unique(even.slot[~even.fixed])
     assert np.all(used[2][slowed] <= 1 + 1e-9)
     below, above = (predict(plan, part * capacity).latency_ms for part in (0.999, 1.01))
-    assert (below is None and above is None) or (below < np.inf and above == np.inf)
+    assert below is None or below < np.inf
+    assert above is None or above == np.inf
 
 
 @settings(max_examples=15, deadline=None)
@@ -184,7 +186,7 @@ def test_buffers_that_cost_nothing_change_nothing(plan: Plan) -> None:
 
 def test_the_capacity_is_where_the_slot_is_full() -> None:
     """1 ms each at one thread, and buffers: R ms + 2 · 100 µs · R / (1 + R · 5 ms) = 1."""
-    served = {"in": FAST, "a": ServiceRate(2000.0, cpu=2.0), "b": FAST}
+    served: dict[str, Profile] = {"in": FAST, "a": ServiceRate(2000.0, cpu=2.0), "b": FAST}
     plan = plan_of(topology("in>a", "a>b"), served, {"in": [1], "a": [0], "b": [1]})
     hop = Hop(send_buffer_us=100.0, receive_buffer_us=100.0)
     plan = on(Platform(in_node=hop, flush_ms=5.0), plan)
@@ -198,7 +200,7 @@ def test_the_capacity_is_where_the_slot_is_full() -> None:
 
 
 def test_a_slot_that_buffers_alone_fill_holds_up_threads_that_only_wait() -> None:
-    served = {"in": FAST, "a": ServiceRate(1e6, cpu=0.0), "b": FAST}
+    served: dict[str, Profile] = {"in": FAST, "a": ServiceRate(1e6, cpu=0.0), "b": FAST}
     plan = plan_of(topology("in>a", "a>b"), served, {"in": [1], "a": [0], "b": [1]})
     hop = Hop(send_buffer_us=5000.0, receive_buffer_us=5000.0)
     predicted = predict(on(Platform(in_node=hop, flush_ms=5.0), plan))
@@ -214,7 +216,7 @@ def test_buffers_that_never_fill_a_slot_do_not_limit_operators_without_a_limit()
 
 def passing(threads: int, rate: float) -> float:
     """CPU of the slot of an operator that does nothing, its input and output outside."""
-    served = {"in": FAST, "a": ServiceRate(1e9, cpu=0.0), "b": FAST}
+    served: dict[str, Profile] = {"in": FAST, "a": ServiceRate(1e9, cpu=0.0), "b": FAST}
     slots = {"in": [1], "a": [0] * threads, "b": [1]}
     return cpu(on(SPARK, plan_of(topology("in>a", "a>b"), served, slots)), rate)[0]
 
@@ -243,7 +245,7 @@ def measured(threads: int, rate: float, cpu: float) -> ProfileForms:
 def alone(profile: ProfileForms, threads: int, beside: int) -> Plan:
     """In slot 0, with its input from `beside` and its output to it."""
     slots = {"in": [beside], "a": [0] * threads, "b": [beside]}
-    served = {"in": FAST, "a": profile, "b": FAST}
+    served: dict[str, Profile] = {"in": FAST, "a": profile, "b": FAST}
     return on(SPARK, plan_of(topology("in>a", "a>b:0.5"), served, slots))
 
 
@@ -268,7 +270,7 @@ def test_a_measured_profile_s_buffers_are_taken_off_where_there_are_none() -> No
 
 def test_weights_spare_the_slot_that_buffers_keep_busy() -> None:
     """Slot 0 also passes on what another operator sends: `a` gets more done in slot 1."""
-    served = {
+    served: dict[str, Profile] = {
         "in": FAST,
         "a": ServiceRate(100.0, cpu=0.9),
         "other": ServiceRate(1e6, cpu=0.0),
