@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotwise.model import Cluster, Pipeline, Placement, Platform, SlotwiseError, Topology
+from slotwise.model.limits import LARGEST
 from slotwise.prediction.groups import Floats, Groups, groups_of, summed
 from slotwise.prediction.overheads import overheads_of
 from slotwise.prediction.rate import cpu_need, sustained_rate
@@ -44,12 +45,16 @@ def _charged_groups(
     pipeline: Pipeline, cluster: Cluster, placement: Placement, unit: ArrivalRates
 ) -> Groups:
     """With the platform's costs if tuples were divided evenly: where they go decides what they
-    cost. Fixed loads stay without a rate, and so are divided evenly.
+    cost. Buffers cost what they do at the rate that this sustains. Fixed loads stay without a rate,
+    and so are divided evenly.
     """
     groups = groups_of(pipeline, cluster, placement)
     if pipeline.platform == Platform():
         return groups
-    charged = overheads_of(pipeline, cluster, groups, unit).charged(groups.even_shares())
+    even = groups.even_shares()
+    charged = overheads_of(pipeline, cluster, groups, unit).charged(even)
+    if charged.buffers is not None:
+        charged = charged.at(min(sustained_rate(charged, even, unit, cluster).rate, LARGEST))
     return replace(
         charged,
         peak=np.where(groups.fixed, np.inf, charged.peak),

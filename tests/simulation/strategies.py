@@ -37,7 +37,11 @@ groupings = st.one_of(
 )
 
 hops = st.builds(
-    Hop, *[st.sampled_from([0.0, 20.0, 900.0])] * 2, delay_ms=st.sampled_from([0.0, 0.3, 2.0])
+    Hop,
+    *[st.sampled_from([0.0, 20.0, 900.0])] * 2,
+    delay_ms=st.sampled_from([0.0, 0.3, 2.0]),
+    send_buffer_us=st.sampled_from([0.0, 150.0]),
+    receive_buffer_us=st.sampled_from([0.0, 120.0]),
 )
 platforms = st.builds(
     Platform,
@@ -52,6 +56,11 @@ platforms = st.builds(
     buffer_bytes=st.just(32_768.0),
     record_kb=st.sampled_from([0.0, 2.0]),
     cores=st.sampled_from([0.25, 1.0]),
+)
+buffered_platforms = platforms.map(
+    lambda platform: replace(
+        platform, in_node=replace(platform.in_node, send_buffer_us=90.0, receive_buffer_us=60.0)
+    )
 )
 
 

@@ -101,6 +101,37 @@ def test_an_idle_load_that_fills_a_slot_slows_all_its_threads() -> None:
     assert "over-committed" in " ".join(seen.remarks)
 
 
+def test_buffers_take_cpu_of_slots_beside_their_threads() -> None:
+    """200 tuples/s from one thread to two: each pair sends 100 / (1 + 100 · 5 ms) buffers/s."""
+    hop = Hop(send_buffer_us=1000.0, receive_buffer_us=2000.0)
+    served = {"b": ServiceRate(1000.0, cpu=0.5)}
+    plan = builders.plan(topology("a>b"), served, {"b": 2}, slots=[0, 1, 1])
+    buffered = Platform(in_node=hop, between_nodes=hop, flush_ms=5.0)
+    plan = replace(plan, pipeline=replace(plan.pipeline, platform=buffered))
+    seen = simulate(plan, 200.0, tuples=20_000)
+    sent = 2 * 100 / 1.5
+    assert [slot.cpu for slot in seen.slots[:2]] == pytest.approx(
+        [sent * 1e-3, sent * 2e-3 + 0.1], rel=0.02
+    )
+    assert seen.operators[1].service_ms == pytest.approx(1.0, rel=0.05)
+
+
+def test_buffers_that_fill_a_slot_slow_all_its_threads() -> None:
+    hop = Hop(receive_buffer_us=2000.0)
+    plan = builders.plan(topology("a>b"), {"b": ServiceRate(100.0)}, slots=[0, 1])
+    buffered = Platform(in_node=hop, between_nodes=hop, flush_ms=5.0)
+    plan = replace(plan, pipeline=replace(plan.pipeline, platform=buffered))
+    seen = simulate(plan, 95.0, tuples=20_000)
+    left = 1 - 2e-3 * 95 / (1 + 95 * 5e-3)
+    assert seen.operators[1].capacity == pytest.approx(100 * left)
+    assert not seen.stable
+    assert "over-committed" in " ".join(seen.remarks)
+    capacity = predict(plan).capacity
+    assert capacity is not None
+    assert simulate(plan, 0.99 * capacity, tuples=20_000).stable
+    assert not simulate(plan, 1.01 * capacity, tuples=20_000).stable
+
+
 def test_both_kernels_know_the_delay_of_each_stream() -> None:
     hop = Hop(delay_ms=3.0)
     platform = Platform(in_node=hop, flush_ms=4.0, buffer_bytes=10_240, record_kb=1.0)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+import numpy as np
+from numpy.typing import NDArray
+
 from slotwise.model.limits import check_range, not_negative, positive, set_fields
 from slotwise.model.measurement import Measurement
 
@@ -80,18 +83,18 @@ class Platform:
         """By distance: within a slot, within a node, further."""
         return self.in_slot, self.in_node, self.between_nodes
 
-    def buffers_per_s(self, pair_rate: float) -> float:
+    def buffers_per_s(self, pair_rate: NDArray[np.float64]) -> NDArray[np.float64]:
         """Buffers that one thread sends to another at so many tuples/s: a buffer is sent `flush_ms`
         after its first tuple came, or when it is full.
 
         >>> platform = Platform(flush_ms=5, buffer_bytes=32768, record_kb=1)
-        >>> [platform.buffers_per_s(pair_rate) for pair_rate in (0, 200, 1e6)]
+        >>> platform.buffers_per_s(np.array([0, 200, 1e6])).tolist()
         [0.0, 100.0, 31250.0]
         """
-        flushed = pair_rate / (1 + pair_rate * self.flush_ms / 1000)
+        flushed = np.asarray(pair_rate / (1 + pair_rate * self.flush_ms / 1000))
         if self.buffer_bytes == 0:
             return flushed
-        return max(flushed, 1024 * self.record_kb * pair_rate / self.buffer_bytes)
+        return np.maximum(flushed, 1024 * self.record_kb * pair_rate / self.buffer_bytes)
 
     def delay_ms(self, hop: Hop, pair_rate: float) -> float:
         """How long a tuple is on the way where one thread sends `pair_rate` tuples/s to another.

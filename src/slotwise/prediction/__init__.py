@@ -27,7 +27,13 @@ from slotwise.prediction.latency import Work, operator_loads, sink_latency_ms, s
 from slotwise.prediction.network import Distances, delays_by_distance_ms, distances
 from slotwise.prediction.overheads import overheads_of
 from slotwise.prediction.percentiles import PERCENTILES, latency_percentiles_ms
-from slotwise.prediction.rate import busiest_shares, own_shares, slot_cpu, sustained_rate
+from slotwise.prediction.rate import (
+    busiest_shares,
+    own_shares,
+    slot_cpu,
+    stream_shares,
+    sustained_rate,
+)
 from slotwise.prediction.shared_queues import shared_queue_times_ms
 from slotwise.prediction.thread_kinds import thread_kinds
 from slotwise.prediction.thread_queues import ThreadQueues, thread_queues
@@ -40,7 +46,8 @@ def predict(plan: Plan, rate: float | None = None) -> Prediction:
     """The plan at the input rate `rate` (its own, if none is given).
 
     `capacity` is under the topology's own groupings; CPU, memory and latency are those at the
-    offered rate. Time O(threads log threads + streams × nodes).
+    offered rate. Time O(threads log threads + streams × nodes); with a platform see
+    `Overheads.charged`, and `sustained_rate` where buffers cost CPU.
     """
     offered = plan.rate if rate is None else rate
     pipeline, cluster, topology = plan.pipeline, plan.cluster, plan.pipeline.topology
@@ -50,8 +57,9 @@ def predict(plan: Plan, rate: float | None = None) -> Prediction:
     shares = own_shares(alone, topology, unit, proportional)
     busiest = busiest_shares(alone, topology, unit, proportional)
     overheads = overheads_of(pipeline, cluster, alone, unit)
-    groups = overheads.charged(shares)
-    own = sustained_rate(groups, shares, unit, cluster, busiest=busiest)
+    charged = overheads.charged(shares, stream_shares(alone, topology, proportional))
+    own = sustained_rate(charged, shares, unit, cluster, busiest=busiest)
+    groups = charged.at(offered)
 
     def capacity(shares: Floats) -> float:
         return sustained_rate(overheads.charged(shares), shares, unit, cluster).rate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from slotwise.keys import NUMBER, keys_of_threads
 from slotwise.model import Cluster, Pipeline, Placement, Plan, Topology
 from slotwise.rates import sent_per_tuple
+
+if TYPE_CHECKING:
+    from slotwise.prediction.buffers import Buffers
 
 Floats = NDArray[np.float64]
 _AT_PEAK = ("peak", "cpu", "mem", "always_cpu", "always_mem")
@@ -29,10 +32,11 @@ class Groups:
     `peak` is the model's rate at that thread count on that node, infinite where threads take no
     time (a fixed load); `cpu` and `mem` are what the group takes at its peak, in reference slots,
     `always_cpu` and `always_mem` what it takes at any rate. Each slot in use takes `idle_cpu` and
-    `idle_mem` beside its groups. `leads` marks thread 0 of
-    an operator that `global` grouping feeds: it is a group of its own, since it gets more. `keyed`
-    is the group's part of the tuples of a `fields` stream, `keyed_most` what that would be if all
-    its threads had as many keys as the one with most.
+    `idle_mem` beside its groups; and for buffers what `buffers` says at each input rate, or, once
+    a rate is chosen (`at`), `buffers_cpu` [slot]. `leads` marks thread 0 of an operator that
+    `global` grouping feeds: it is a group of its own, since it gets more. `keyed` is the group's
+    part of the tuples of a `fields` stream, `keyed_most` what that would be if all its threads had
+    as many keys as the one with most.
     """
 
     operator: NDArray[np.int64]
@@ -49,6 +53,8 @@ class Groups:
     operators: int
     idle_cpu: float = 0.0
     idle_mem: float = 0.0
+    buffers: Buffers | None = None
+    buffers_cpu: Floats | None = None
 
     @property
     def fixed(self) -> NDArray[np.bool_]:
@@ -79,6 +85,17 @@ class Groups:
         leading = np.flatnonzero(self.leads)
         found[first_thread[self.operator[leading]]] = leading
         return found
+
+    def at(self, rate: float) -> Groups:
+        """The groups with what slots take for buffers at the input rate `rate`, at any rate."""
+        if self.buffers is None:
+            return self
+        return replace(self, buffers=None, buffers_cpu=self.buffers.cpu(rate))
+
+    def beside_cpu(self, slots: int) -> Floats:
+        """Per slot, CPU that it takes beside its groups at any rate."""
+        idle = self.idle(self.idle_cpu, slots)
+        return idle if self.buffers_cpu is None else idle + self.buffers_cpu
 
     def idle(self, each: float, slots: int) -> Floats:
         """`each` for every slot in use."""

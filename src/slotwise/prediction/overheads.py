@@ -5,20 +5,24 @@ platform where it is known (model.Platform), else from P-Deployer's c_t (paper 3
 tuple that is sent to, or received from, another node. A platform that knows hops between nodes
 stands in for c_t: both are the same thing.
 
+Buffers cost CPU of the slots at both ends, beside their threads (prediction.buffers).
+
 A profile that was measured by an experiment includes hops between slots of a node, both ways, and
 the meters. They are taken off first (`own`), then what the tuples really do is added.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slotwise.model import Cluster, Operator, Pipeline, Platform
+from slotwise.prediction.buffers import BufferCosts, buffers_of
 from slotwise.prediction.groups import Floats, Groups, summed
-from slotwise.rates import ArrivalRates
+from slotwise.rates import ArrivalRates, sent_per_tuple
 
 LEAST_OWN = 0.1
 """The part of a measured time, or CPU, that is the operator's own at least, however dear hops are:
@@ -49,17 +53,32 @@ class Overheads:
     """[group]: seconds of a core that a thread gets done in a second."""
     cores: Floats
     """[group]: cores of the slot in which its CPU counts."""
+    buffers: BufferCosts | None = None
+    """None: they cost nothing."""
 
     @property
     def any(self) -> bool:
         return bool(self.send.any() or self.receive.any() or self.visit.any())
 
-    def charged(self, shares: Floats) -> Groups:
+    def charged(self, shares: Floats, receiving: Sequence[Floats] | None = None) -> Groups:
         """The groups with all that their tuples cost: other peak rates and CPU; memory per tuple
-        stays. `shares` is each group's part of its operator's tuples.
+        stays. `shares` is each group's part of its operator's tuples; `receiving` that of each
+        stream's tuples for the groups of its target, if they are not the same.
 
-        O(streams × (nodes + groups)), with a platform O(streams × (slots + groups)).
+        O(streams × (nodes + groups)), with a platform O(streams × (slots + groups)), with buffers
+        as `buffers_of`.
         """
+        groups = self._with_tuples(shares)
+        if self.buffers is None:
+            return groups
+        topology, unit = self.pipeline.topology, self.unit
+        if receiving is None:
+            receiving = [shares[groups.of_operator(target)] for _, target in topology.edges]
+        platform, cluster, costs = self.pipeline.platform, self.cluster, self.buffers
+        buffers = buffers_of(platform, topology, cluster, groups, costs, unit, shares, receiving)
+        return replace(groups, buffers=buffers)
+
+    def _with_tuples(self, shares: Floats) -> Groups:
         own = self.own
         if not self.any:
             return own
@@ -112,7 +131,11 @@ def _platform_overheads(
     full = measured & (groups.cpu >= FULL_SLOT * speed * (1 - groups.idle_cpu))
     speed = np.where(full, np.minimum(speed, groups.cpu * cores / groups.threads), speed)
     included = receive[:, 1] + _sent_per_tuple(pipeline, unit)[groups.operator] * send[:, 1]
-    own, part = _own(groups, np.where(measured, included, 0.0), speed, cores)
+    buffers = _measured_buffers(pipeline, cluster, groups)
+    cpu = np.where(measured, included + buffers, 0.0)
+    # What network threads took held the others up only where CPU was short.
+    time = np.where(measured, included + np.where(full, buffers, 0.0), 0.0)
+    own, part = _own(groups, time, cpu, speed, cores)
     return Overheads(
         pipeline=pipeline,
         cluster=cluster,
@@ -123,23 +146,59 @@ def _platform_overheads(
         visit=np.where(measured, 0.0, visit),
         speed=speed,
         cores=cores,
+        buffers=_buffer_costs(pipeline.platform, part / cores),
     )
 
 
-def _own(groups: Groups, included: Floats, speed: Floats, cores: Floats) -> tuple[Groups, Floats]:
-    """The groups without the `included` core seconds per tuple; and by which part hops are as dear
-    as the platform has them: less where a measured figure would be less than its hops.
+def _own(
+    groups: Groups, time: Floats, cpu: Floats, speed: Floats, cores: Floats
+) -> tuple[Groups, Floats]:
+    """The groups without the core seconds per tuple that are included in their threads' `time` and
+    in their `cpu`; and by which part hops are as dear as the platform has them: less where a
+    measured figure would be less than its hops.
     """
-    if not included.any():
-        return groups, np.ones(len(included))
-    seconds, cpu = _per_tuple(groups)
-    most = np.minimum(seconds * speed, cpu * cores) * (1 - LEAST_OWN)
-    part = np.divide(most, included, out=np.ones(len(most)), where=included > most)
-    own_s, own_cpu = seconds - included * part / speed, cpu - included * part / cores
-    gain = np.divide(seconds, own_s, out=np.ones(len(own_s)), where=included > 0)
+    if not cpu.any():
+        return groups, np.ones(len(cpu))
+    measured_s, measured_cpu = _per_tuple(groups)
+    part = np.minimum(_at_most(measured_s * speed, time), _at_most(measured_cpu * cores, cpu))
+    own_s, own_cpu = measured_s - time * part / speed, measured_cpu - cpu * part / cores
+    gain = np.divide(measured_s, own_s, out=np.ones(len(own_s)), where=time > 0)
     peak = groups.peak * gain
     worked = np.where(groups.fixed, 0.0, own_cpu * np.where(groups.fixed, 0.0, peak))
     return replace(groups, peak=peak, cpu=worked, mem=groups.mem * gain), part
+
+
+def _at_most(measured: Floats, included: Floats) -> Floats:
+    """The part of what is included that leaves LEAST_OWN of what was measured."""
+    most = measured * (1 - LEAST_OWN)
+    return np.divide(most, included, out=np.ones(len(most)), where=included > most)
+
+
+def _measured_buffers(pipeline: Pipeline, cluster: Cluster, groups: Groups) -> Floats:
+    """Per group, core seconds for each tuple that its slot took for buffers where it was measured
+    alone at its peak rate, with one thread that sends to it and one that it sends to.
+    """
+    platform, hop = pipeline.platform, pipeline.platform.in_node
+    if not hop.send_buffer_us and not hop.receive_buffer_us:
+        return np.zeros(len(groups.peak))
+    sent = sent_per_tuple(pipeline.topology, [1] * groups.operators)[groups.operator]
+    peak = np.where(groups.fixed, 1.0, groups.peak)
+    pair_rate = peak / cluster.slot_cpu[groups.slot] / groups.threads
+    received_us = platform.buffers_per_s(pair_rate) * hop.receive_buffer_us
+    sent_us = platform.buffers_per_s(pair_rate * sent) * hop.send_buffer_us
+    return (received_us + sent_us) / pair_rate / 1e6
+
+
+def _buffer_costs(platform: Platform, parts_per_core: Floats) -> BufferCosts | None:
+    """`parts_per_core` [group]: reference slots in a core, where hops are as dear as they are."""
+    send_us = [hop.send_buffer_us for hop in platform.hops]
+    receive_us = [hop.receive_buffer_us for hop in platform.hops]
+    if not any(send_us) and not any(receive_us):
+        return None
+    send, receive = (
+        np.multiply.outer(parts_per_core, np.array(each) / 1e6) for each in (send_us, receive_us)
+    )
+    return BufferCosts(send, receive)
 
 
 def _per_tuple(groups: Groups) -> tuple[Floats, Floats]:

@@ -166,13 +166,15 @@ def _used(run: Run, what: str) -> Floats:
     return np.asarray(getattr(figures, what) * busy + always, dtype=np.float64)
 
 
-def slot_use(run: Run) -> tuple[Floats, Floats]:
-    """Per slot, CPU and memory used, in reference slots."""
+def slot_use(run: Run, offered_rate: float) -> tuple[Floats, Floats]:
+    """Per slot, CPU and memory used, in reference slots; buffers as at the offered rate."""
     slot, figures = run.world.threads["slot"], run.figures
     used = [summed(_used(run, what), slot, run.plan.cluster.slots) for what in ("cpu", "mem")]
     in_use = np.unique(slot)
     used[0][in_use] += figures.idle_cpu
     used[1][in_use] += figures.idle_mem
+    if (buffers := figures.of_threads.buffers) is not None:
+        used[0] += buffers.cpu(offered_rate / run.rate)
     return used[0], used[1]
 
 

@@ -70,13 +70,14 @@ def shared_figures(run: Run, ended_rate: Floats) -> dict[str, Any]:
     tally, cluster = run.tally, run.plan.cluster
     names = [operator.name for operator in run.plan.pipeline.topology.operators]
     # Figures per thread, and so the load they are asked for, begin with the last change of plan.
-    work, asked = asked_of_threads(run, _offered_rate(run, run.end_s - counted_s(run)))
+    offered_rate = _offered_rate(run, run.end_s - counted_s(run))
+    work, asked = asked_of_threads(run, offered_rate)
     bottleneck = names[int(run.world.threads["operator"][int(np.argmax(work))])]
     busiest = max(float(asked.max()), asked_of_links(run), asked_of_turns(run))
     stable = is_stable(busiest) and not run.stuck and run.end_s >= run.asked_s
     throughput = _throughput(run, ended_rate)
     saturated = not stable or bool(tally.operators["lost"].any())
-    cpu, mem = slot_use(run)
+    cpu, mem = slot_use(run, offered_rate)
     p50, p95, p99 = _percentiles_ms(run)
     between, far = traffic(run)
     return {

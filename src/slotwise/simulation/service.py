@@ -5,7 +5,8 @@ profile × node speed). Threads with a fixed load take no time. Where a slot's g
 than it has at the offered rate, all its threads slow down by one factor F: the one at which they
 use exactly what there is. That is Σ cpu·min(1/F, utilisation) = CPU left by fixed loads; threads
 above 1/F fall behind, the others get what they ask for (a fair share). Hops and other overheads
-(prediction.overheads) count towards the CPU; the kernels add their time to each tuple's.
+(prediction.overheads) count towards the CPU; the kernels add their time to each tuple's. What a
+slot takes for buffers at the offered rate counts as a fixed load.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slotwise.model import Plan, Platform
+from slotwise.prediction.buffers import Buffers
 from slotwise.prediction.groups import Groups, groups_of, shares_by_weight, summed
 from slotwise.prediction.overheads import overheads_of
-from slotwise.prediction.rate import own_shares, slot_cpu
+from slotwise.prediction.rate import own_shares, slot_cpu, stream_shares
 from slotwise.rates import ArrivalRates, arrival_rates
 from slotwise.simulation.kernels.draws import (
     DETERMINISTIC,
@@ -53,17 +55,19 @@ class ThreadFigures(NamedTuple):
     always_mem: Floats
     slowed: Floats
     """How much its slot slows it down."""
+    buffers: Buffers | None
+    """What slots take for buffers, at parts of the nominal input rate."""
 
 
 def thread_figures(plan: Plan, rate: float, drawn: Keys) -> ThreadFigures:
     """O(threads log threads + streams × (slots + groups))."""
     groups = groups_of(plan.pipeline, plan.cluster, plan.placement)
     rates = arrival_rates(plan.pipeline.topology, rate, plan.placement.threads)
-    shares = _shares(groups, plan, rates, drawn)
+    shares, receiving = _shares(groups, plan, rates, drawn)
     overheads = overheads_of(plan.pipeline, plan.cluster, groups, rates)
-    charged, own = overheads.charged(shares), overheads.own
+    charged, own = overheads.charged(shares, receiving), overheads.own
     arriving = np.asarray(rates.operators[groups.operator] * shares, dtype=np.float64)
-    slowed = _slowdown(charged, plan, arriving)[groups.slot]
+    slowed = _slowdown(charged.at(1.0), plan, arriving)[groups.slot]
     slots = plan.cluster.slots
     keys, at = np.unique(groups.operator * slots + groups.slot, return_inverse=True)
     threads = summed(groups.threads.astype(np.float64), at)
@@ -89,6 +93,7 @@ def thread_figures(plan: Plan, rate: float, drawn: Keys) -> ThreadFigures:
         always_cpu=of_thread(charged.always_cpu / slowed),
         always_mem=of_thread(charged.always_mem),
         slowed=slowed[first][mine],
+        buffers=charged.buffers,
     )
 
 
@@ -97,19 +102,22 @@ def _slowdown(groups: Groups, plan: Plan, arriving: Floats) -> Floats:
     cluster = plan.cluster
     busy = np.where(groups.fixed, 1.0, np.minimum(arriving / groups.peak, 1.0))
     need = slot_cpu(groups, arriving, cluster.slots)
+    always = groups.per_slot(groups.always_cpu, cluster.slots) + groups.beside_cpu(cluster.slots)
     factor = np.ones(cluster.slots)
     for slot in np.flatnonzero(need > cluster.slot_cpu * (1 + 1e-9)).tolist():
         here = groups.slot == slot
-        fixed = float(groups.always_cpu[here].sum()) + groups.idle_cpu
         ours = here & ~groups.fixed
         # Fixed loads do not slow down; a thousandth of a core is left even where they take all.
-        left = max(float(cluster.slot_cpu[slot]) - fixed, 1e-3)
+        left = max(float(cluster.slot_cpu[slot] - always[slot]), 1e-3)
         factor[slot] = _fair_factor(groups.cpu[ours], busy[ours], left)
     return factor
 
 
-def _shares(groups: Groups, plan: Plan, rates: ArrivalRates, drawn: Keys) -> Floats:
-    """Each group's part of its operator's tuples as the topology's groupings route them.
+def _shares(
+    groups: Groups, plan: Plan, rates: ArrivalRates, drawn: Keys
+) -> tuple[Floats, list[Floats]]:
+    """Each group's part of its operator's tuples as the topology's groupings route them; and of
+    each stream's.
 
     By this run's keys: with the usual ones, which a prediction takes, a slot that they overload
     would be slowed down in place of the one that is overloaded.
@@ -121,7 +129,8 @@ def _shares(groups: Groups, plan: Plan, rates: ArrivalRates, drawn: Keys) -> Flo
     by_weight = groups.even_shares()
     if any(plan.routing(stream) == "weighted" for stream in topology.streams):
         by_weight = shares_by_weight(groups, plan, plan.cluster.slots)
-    return own_shares(groups, topology, rates, by_weight)
+    shares = own_shares(groups, topology, rates, by_weight)
+    return shares, stream_shares(groups, topology, by_weight)
 
 
 def _fair_factor(cpu: Floats, busy: Floats, left: float) -> float:
