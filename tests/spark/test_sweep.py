@@ -17,6 +17,8 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+pytestmark = pytest.mark.cluster
+
 GRID = """
 spec: linear
 rates: [30, 1.0e+9]
