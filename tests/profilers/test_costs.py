@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slotwise.model import Platform, SlotwiseError
+from slotwise.model import SlotwiseError
 from slotwise.profilers import platform
 from slotwise.profilers.costs import service_rate, sojourn_ms, task_costs
 from slotwise.profilers.platform import explain
@@ -86,20 +86,34 @@ def test_a_service_rate_is_of_a_busy_thread() -> None:
 @settings(deadline=None)
 @given(buffer_s=st.floats(1e-5, 1e-3), tuple_s=st.floats(1e-7, 1e-4))
 def test_buffers_and_tuples_are_told_apart(buffer_s: float, tuple_s: float) -> None:
-    size_kb = platform.SMALL_BYTES / 1024
-    sent = Platform(
-        flush_ms=platform.FLUSH_MS, buffer_bytes=platform.BUFFER_BYTES, record_kb=size_kb
-    ).buffers_per_s
     trials = [
         replace(
             trial(threads),
             rate=rate,
             emitted_rate=rate,
-            cpu_cores=2 * threads * sent(rate / threads) * buffer_s + rate * tuple_s,
+            source="cluster",
+            next_hop="cluster",
         )
         for threads in platform.THREADS
         for rate in platform.RATES
     ]
+    trials = [
+        replace(
+            each,
+            cpu_cores=platform.buffers_per_s(each, platform.SMALL_BYTES) * buffer_s
+            + each.rate * tuple_s,
+        )
+        for each in trials
+    ]
     found = explain(trials)
     assert found.buffer_s == pytest.approx(buffer_s, rel=1e-6)
     assert found.tuple_s == pytest.approx(tuple_s, rel=1e-6)
+
+
+def test_both_ends_of_a_hop_within_the_slot_count() -> None:
+    """400 tuples/s to each of two threads: 400 / (1 + 400 · 5 ms) buffers/s to and from each."""
+    far = replace(trial(2), rate=800.0, emitted_rate=800.0, source="cluster", next_hop="cluster")
+    per_hop = 2 * 400 / 3
+    assert platform.buffers_per_s(far, 100) == pytest.approx(2 * per_hop)
+    near = replace(far, next_hop="slot")
+    assert platform.buffers_per_s(near, 100) == pytest.approx(3 * per_hop)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -123,26 +123,19 @@ def explain(trials: Sequence[Trial]) -> Explained:
     """
     from scipy.optimize import nnls
 
-    sent = Platform(
-        flush_ms=FLUSH_MS, buffer_bytes=BUFFER_BYTES, record_kb=SMALL_BYTES / 1024
-    ).buffers_per_s
-    rows = [
-        (
-            each.threads
-            * (sent(each.rate / each.threads) + sent(each.emitted_rate / each.threads)),
-            each.rate,
-        )
-        for each in trials
-    ]
+    rows = [(buffers_per_s(each, SMALL_BYTES), each.rate) for each in trials]
     cores = np.array([each.cpu_cores for each in trials])
     weights = 1 / np.maximum(cores, 1e-3)
     found, _ = nnls(np.array(rows) * weights[:, None], cores * weights)
     return Explained(float(found[0]), float(found[1]))
 
 
-def _ends(neighbour: Distance) -> int:
-    """How many ends of a hop are in the slot under test."""
-    return 2 if neighbour == "slot" else 1
+def buffers_per_s(seen: Trial, record_bytes: int) -> float:
+    """Buffers that the slot under test receives and sends: of a hop within it, both ends count."""
+    platform = Platform(flush_ms=FLUSH_MS, buffer_bytes=BUFFER_BYTES, record_kb=record_bytes / 1024)
+    pair_rates = np.array([seen.rate, seen.emitted_rate]) / seen.threads
+    ends = np.array([2 if place == "slot" else 1 for place in (seen.source, seen.next_hop)])
+    return float(seen.threads * ends @ platform.buffers_per_s(pair_rates))
 
 
 def _hop(explained: Explained, per_kb_s: float, delay_ms: float) -> Hop:
@@ -159,9 +152,8 @@ def _hop(explained: Explained, per_kb_s: float, delay_ms: float) -> Hop:
 
 def _per_kb_s(large: Trial, explained: Explained) -> float:
     """CPU that a larger record takes more, for one hop: a record passes two, half of each here."""
-    platform = Platform(flush_ms=FLUSH_MS, buffer_bytes=BUFFER_BYTES, record_kb=LARGE_BYTES / 1024)
-    buffers = platform.buffers_per_s(large.rate) + platform.buffers_per_s(large.emitted_rate)
-    more = large.cpu_cores - buffers * explained.buffer_s - large.rate * explained.tuple_s
+    of_buffers = buffers_per_s(large, LARGE_BYTES) * explained.buffer_s
+    more = large.cpu_cores - of_buffers - large.rate * explained.tuple_s
     return max(more / large.rate / ((LARGE_BYTES - SMALL_BYTES) / 1024), 0.0)
 
 
@@ -195,6 +187,7 @@ def _end_s(
             Operator("source", "source", 1.0, Logic(options=(("payload", "text(92)"),))), None
         )
     found = seen(case, 1, HIGH_RATE)
-    buffers = Platform(flush_ms=FLUSH_MS).buffers_per_s(found.rate)
-    left = found.cpu_cores - buffers * explained.buffer_s - found.rate * explained.tuple_s / 2
+    one_hop = found if kind == "sink" else replace(found, rate=0.0)
+    of_buffers = buffers_per_s(one_hop, SMALL_BYTES) * explained.buffer_s
+    left = found.cpu_cores - of_buffers - found.rate * explained.tuple_s / 2
     return max(left / found.rate, 0.0)
