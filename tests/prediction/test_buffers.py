@@ -222,7 +222,7 @@ def passing(threads: int, rate: float) -> float:
 
 
 def test_a_slot_that_passes_tuples_on_takes_about_what_was_measured_on_spark() -> None:
-    """The measured figures scatter: three of ten steps to a higher rate take less CPU."""
+    """The measured figures scatter: four of ten steps to a higher rate take less CPU."""
     rates = (50.0, 200.0, 1000.0, 5000.0, 20_000.0, 60_000.0)
     measured = {
         1: (0.068, 0.096, 0.094, 0.12, 0.13, 0.12),
