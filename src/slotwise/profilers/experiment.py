@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from slotwise.profilers.operators import Procedure, profiled
 from slotwise.profilers.peaks import saturation
 from slotwise.profilers.platform import measure_idle
 from slotwise.profilers.trial import Peak, Profiled, Trial
+from slotwise.spark.cluster.quotas import NotPermitted
 from slotwise.suggestions import instead_of
 
 
@@ -48,10 +50,25 @@ def prepared(
     """A bench whose slot under test is known when idle. Raises SlotwiseError without permission for
     a CPU quota.
     """
+    if slot.cores is not None and not 0 < slot.cores < math.inf:
+        raise SlotwiseError("--cores must be greater than 0")
     progress("starting a cluster")
-    with bench(slot.cores, slot.memory_mb) as on:
+    with _permitted(bench(slot.cores, slot.memory_mb)) as on:
         on.idle = measure_idle(on)
         progress(f"an idle slot takes {on.idle.cpu_cores:.3f} cores and {on.idle.memory_mb:.0f} MB")
+        yield on
+
+
+@contextmanager
+def _permitted(made: AbstractContextManager[Bench]) -> Iterator[Bench]:
+    """What to do without permission for quotas."""
+    with ExitStack() as stack:
+        try:
+            on = stack.enter_context(made)
+        except NotPermitted as refused:
+            raise SlotwiseError(
+                f"{refused.why}: measure with --no-quota, or run with permission to write there"
+            ) from None
         yield on
 
 

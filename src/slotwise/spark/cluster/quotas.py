@@ -13,6 +13,16 @@ from slotwise.spark.cluster.folders import left_behind, new_folder
 ROOT = Path("/sys/fs/cgroup")
 
 
+class NotPermitted(SlotwiseError):
+    """Control groups are not there, or not writable; `why` is the sentence without advice."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"{why}: omit --cores-per-slot, or run with permission to write control groups"
+        )
+        self.why = why
+
+
 @dataclass(frozen=True)
 class Quota:
     """A group under which each executor makes one for itself and enters it (jvm/…/CpuQuota.java).
@@ -40,7 +50,7 @@ class Quota:
 
 
 def quota(cores_per_slot: float, speeds: Mapping[str, float]) -> Quota:
-    """Make the group, or raise SlotwiseError where that is not permitted.
+    """Make the group, or raise NotPermitted.
 
     `speeds`: per host, by what factor its quota is larger. Groups of killed programs are removed.
     """
@@ -55,9 +65,8 @@ def quota(cores_per_slot: float, speeds: Mapping[str, float]) -> Quota:
             group.rmdir()
             raise OSError(0, "no CPU quota there")
     except OSError as refused:
-        raise SlotwiseError(
-            f"cannot set a CPU quota per slot: {parent} is not writable ({refused.strerror}): "
-            "omit --cores-per-slot, or run with permission to write there"
+        raise NotPermitted(
+            f"cannot set a CPU quota per slot: {parent} is not writable ({refused.strerror})"
         ) from refused
     return Quota(group, version, {host: cores_per_slot * speed for host, speed in speeds.items()})
 
@@ -79,6 +88,6 @@ def _hierarchy() -> tuple[int, Path]:
             return 1, mount / path.lstrip("/")
         if controllers == "" and (ROOT / "cgroup.controllers").exists():
             return 2, ROOT / path.lstrip("/")
-    raise SlotwiseError(
+    raise NotPermitted(
         "cannot set a CPU quota per slot: this system has no control groups for CPU time"
     )
