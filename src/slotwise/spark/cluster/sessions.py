@@ -83,6 +83,7 @@ def local(conf: Mapping[str, str] | None = None, *, cores: int = 1) -> Iterator[
     java.check()
     settings: dict[str, Any] = {
         **_driver_settings(embedded=True),
+        "spark.plugins": "",
         "spark.master": f"local[{cores}]",
         "spark.app.name": "slotwise",
         "spark.driver.host": MASTER_HOST,
@@ -121,7 +122,7 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
         "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
         # The wait per shuffle for a buffer to fill: most of a tuple's latency.
         "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
-        **(cluster.quota.conf if cluster.quota else {}),
+        **(cluster.quota.conf if cluster.quota else {"spark.slotwise.cgroup": ""}),
     }
     if meters or cluster.quota:  # the plugin does both
         made["spark.plugins"] = "org.slotwise.meters.MetersPlugin"
@@ -141,7 +142,11 @@ def _executor_options(cluster: SparkCluster) -> list[str]:
 
 
 def _driver_settings(embedded: bool) -> dict[str, str]:
-    """Of every session: all sessions of a program share the driver's Java."""
+    """Of every session: all sessions of a program share the driver's Java.
+
+    That has the settings of the first one as its properties, and every later session has what it
+    does not set itself from there.
+    """
     jar = str(java.classpath_jar())
     quick_start = processes.QUICK_START if embedded else ()
     options = [processes.DRIVER_LOGGING, *quick_start, *class_archive.options()]

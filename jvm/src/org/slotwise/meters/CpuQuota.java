@@ -19,7 +19,7 @@ final class CpuQuota {
 
   static void enter(PluginContext context, String host) {
     SparkConf conf = context.conf();
-    if (!conf.contains("spark.slotwise.cgroup")) {
+    if (conf.get("spark.slotwise.cgroup", "").isEmpty()) {
       return;
     }
     Double cores = cores(conf.get("spark.slotwise.cgroup.cores"), host);
