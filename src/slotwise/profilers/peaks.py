@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -20,8 +19,6 @@ from slotwise.profilers.case import Case
 from slotwise.profilers.measuring import Times, advance, measured, trial
 from slotwise.profilers.trial import Peak, Trial
 from slotwise.spark.waiting import await_tuples
-
-Procedure = Literal["saturation", "staircase"]
 
 CONFIRMED_AT = (0.97, 0.93, 0.88, 0.8, 0.7)
 """Parts of the capacity that are tried for stability, one after the other."""
