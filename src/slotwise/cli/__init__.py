@@ -5,7 +5,6 @@ Exit codes: 0 done, 1 error (one sentence on stderr), 2 wrong usage, 99 a goal w
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from typing import NoReturn
 from cyclopts import App, CycloptsError
 
 from slotwise import __version__
+from slotwise.cli.starting import start_quickly
 
 COMMANDS = {
     "plan": """Make a plan: the number of threads, the machines, and the slot of each thread.
@@ -60,10 +60,6 @@ COMMANDS = {
         map it. Run it again after an update of Java or Spark. The archive may be deleted.""",
 }
 """Name and help; the command itself is imported when it is called."""
-FEWER_COLLECTIONS = 300_000
-"""New objects between two searches for garbage. Imports make many and leave none behind: with
-Python's usual 700, the searches take a tenth of a short command.
-"""
 DONE, ERROR, USAGE, GOAL_MISSED, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 99, 130, 141
 
 app = App(
@@ -88,7 +84,7 @@ app.register_install_completion_command(help="Install completion for your shell.
 
 def main() -> NoReturn:
     """The entry point of the `slotwise` script."""
-    gc.set_threshold(FEWER_COLLECTIONS)
+    start_quickly()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show × gets a ? and not a traceback.
         if reconfigure := getattr(stream, "reconfigure", None):
