@@ -45,3 +45,14 @@ def test_what_is_no_schedule(make: Callable[[], Schedule], problem: str) -> None
 
 def test_a_period_may_go_on_after_the_last_point() -> None:
     assert Schedule(((0.0, 0.0), (5.0, 1.0)), period_s=6.0).period_s == 6
+
+
+def test_stairs_hold_each_factor_for_a_step() -> None:
+    assert Schedule.stairs([1, 2, 3], step_s=8.0).points == (
+        (0.0, 1.0),
+        (8.0, 1.0),
+        (8.0, 2.0),
+        (16.0, 2.0),
+        (16.0, 3.0),
+        (24.0, 3.0),
+    )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from slotwise.profilers.peaks import Staircase, no_longer_grows, stairs, thread_counts
+from slotwise.profilers.peaks import Staircase, no_longer_grows, thread_counts
 from tests.profilers.made import peak, trial
 
 
@@ -40,17 +40,6 @@ def test_thread_counts(most: int, counts: list[int]) -> None:
 def test_it_ends_when_the_rate_no_longer_grows(rates: list[float], ends: bool) -> None:
     peaks = [peak(threads, rate) for threads, rate in zip((1, 2, 3, 4, 6), rates, strict=False)]
     assert no_longer_grows(peaks) is ends
-
-
-def test_stairs_go_up_by_the_nominal_rate() -> None:
-    assert stairs(8.0, 3).points == (
-        (0.0, 1.0),
-        (8.0, 1.0),
-        (8.0, 2.0),
-        (16.0, 2.0),
-        (16.0, 3.0),
-        (24.0, 3.0),
-    )
 
 
 def test_a_rate_is_stable_while_the_latency_grows_slowly() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
     from slotwise.studies import Study
 
-Output = Annotated[Path | None, Parameter(help="The directory to write to. Default: study-NAME.")]
+Output = Annotated[
+    Path | None,
+    Parameter(
+        help="The directory to write to. Default: study-NAME, or study-NAME-on-spark, which also "
+        "keeps finished trials for the next call."
+    ),
+]
 Quick = Annotated[
     bool,
     Parameter(
@@ -27,18 +33,31 @@ Quick = Annotated[
 ]
 
 
-def study(name: str, /, *, output: Output = None, quick: Quick = False, json: Json = False) -> int:
+On = Annotated[
+    Literal["simulator", "spark"],
+    Parameter(help="Simulate, or measure on a Spark cluster of this machine."),
+]
+
+
+def study(
+    name: str,
+    /,
+    *,
+    on: On = "simulator",
+    output: Output = None,
+    quick: Quick = False,
+    json: Json = False,
+) -> int:
     """Run one study and publish it."""
-    from slotwise import studies
     from slotwise.report.charts import check_can_draw
     from slotwise.studies import publish
 
-    studies.check_name(name)
-    directory = output or (None if json else Path(f"study-{name}"))
+    _check_name(name, on)
+    directory = output or (None if json and on == "simulator" else _usual_directory(name, on))
     if directory:
         check_can_draw()
         _make(directory)
-    made = studies.run(name, studies.Effort(quick=quick, each=with_progress))
+    made = _made(name, on, directory, quick)
     if directory:
         for file, content in publish.published(made).items():
             write_file(directory / file, content)
@@ -48,6 +67,33 @@ def study(name: str, /, *, output: Output = None, quick: Quick = False, json: Js
     else:
         show(_report(made))
     return DONE
+
+
+def _usual_directory(name: str, on: str) -> Path:
+    return Path(f"study-{name}" if on == "simulator" else f"study-{name}-on-spark")
+
+
+def _check_name(name: str, on: str) -> None:
+    from slotwise import studies
+    from slotwise.studies import on_spark
+
+    studies.check_name(name)
+    if on == "spark":
+        on_spark.check_name(name)
+
+
+def _made(name: str, on: str, directory: Path | None, quick: bool) -> Study:
+    from slotwise import studies
+    from slotwise.studies import on_spark
+
+    effort = studies.Effort(quick=quick, each=with_progress)
+    if on == "simulator":
+        return studies.run(name, effort)
+    from slotwise.spark.failures import silence_pyspark
+
+    silence_pyspark()
+    assert directory is not None
+    return on_spark.run(name, effort, directory, note)
 
 
 def _make(directory: Path) -> None:

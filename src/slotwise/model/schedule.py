@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slotwise.model.errors import ModelError
@@ -55,6 +56,20 @@ class Schedule:
     def step(cls, at_s: float, factor: float) -> Schedule:
         """The nominal rate, from `at_s` on `factor` times it."""
         return cls(((0.0, 1.0), (float(at_s), 1.0), (float(at_s), float(factor))))
+
+    @classmethod
+    def stairs(cls, factors: Sequence[float], step_s: float) -> Schedule:
+        """One factor after the other, each for `step_s` seconds; the last one holds.
+
+        >>> Schedule.stairs([1, 2], step_s=5).points
+        ((0.0, 1.0), (5.0, 1.0), (5.0, 2.0), (10.0, 2.0))
+        """
+        points = [
+            (float(end * step_s), float(factor))
+            for number, factor in enumerate(factors)
+            for end in (number, number + 1)
+        ]
+        return cls(tuple(points))
 
     @classmethod
     def ramp(cls, from_s: float, to_s: float, factor: float) -> Schedule:

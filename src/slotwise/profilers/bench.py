@@ -9,17 +9,12 @@ quota as well.
 
 from __future__ import annotations
 
-import shutil
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from slotwise.clock import SYSTEM, Clock, await_condition
 from slotwise.model import (
     Allocation,
     Bundle,
@@ -38,22 +33,14 @@ from slotwise.model import (
 from slotwise.model.pipeline import Engine
 from slotwise.profilers.case import NEXT_HOP, REPLAY, Case
 from slotwise.profilers.trial import Distance
-from slotwise.spark import cluster as spark_cluster
-from slotwise.spark.cluster.folders import passing_folder
-from slotwise.spark.metering.meters import ExecutorMeter, snapshot
-from slotwise.spark.provided import provided
+from slotwise.spark.metering.meters import ExecutorMeter
 from slotwise.spark.query.outline import outline
-from slotwise.spark.run import Options, Run, compile_plan, start
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from slotwise.spark.run import Run
+from slotwise.spark.stage import Stage, stage
 
 TESTED, SLOTS = 0, {"slot": 0, "node": 1, "cluster": 2}
 """The slot under test; per distance, a slot that is so far from it."""
 MOST_THREADS = 256
-BATCH_SECONDS = 600.0
-"""No batch ends within a trial."""
-REPORTED_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -65,18 +52,10 @@ class Idle:
 
 
 @dataclass
-class Bench:
-    """The session, and what its slot under test takes when idle."""
+class Bench(Stage):
+    """The stage with a slot under test, and what that takes when idle; `cores` is its quota."""
 
-    spark: SparkSession
-    model: Cluster
-    folder: Path
-    cores: float | None
-    """The quota of the slot under test; None: it has none."""
-    slot_memory_mb: int
-    clock: Clock = SYSTEM
     idle: Idle = Idle()
-    _folders: int = 0
 
     @contextmanager
     def running(
@@ -93,43 +72,17 @@ class Bench:
         """The case's query with so many threads of its operator in the slot under test, at `rate`
         tuples/s, as `schedule` changes it; it and its checkpoint are gone afterwards.
         """
-        checkpoint = self.new_folder("checkpoint")
         plan = self._plan_of(case, threads, rate, source, next_hop)
-        options = Options(checkpoint, schedule=schedule, batch_seconds=BATCH_SECONDS, work="none")
-        try:
-            with provided(self.spark, plan.pipeline.topology):
-                made = compile_plan(self.spark, outline(plan, case.bound), options)
-                run = start(self.spark, made, options, self.clock)
-                try:
-                    yield run
-                finally:
-                    run.stop()
-        finally:
-            shutil.rmtree(checkpoint, ignore_errors=True)
+        options = self.options(schedule=schedule, work="none", meters=meters)
+        with self.query(outline(plan, case.bound), options) as run:
+            yield run
 
     def executor(self) -> ExecutorMeter:
         """The last report of the executor under test. Raises SlotwiseError if it is gone."""
-        for meter in snapshot(self.spark).executors:
-            if meter.slot == TESTED:
-                return meter
-        raise SlotwiseError("the executor of the slot under test is gone")
-
-    def live_memory_mb(self) -> float:
-        """Heap that is in use after all garbage is collected, as next reported."""
-        tasks = 4 * self.model.slots  # Spark deals them out in turn: every executor gets some
-        frame = self.spark.range(0, tasks, 1, tasks)
-        frame.selectExpr("reflect('java.lang.System', 'gc')").collect()
-        collected = time.time()  # the clock of the executors, which are on this machine
-        if not await_condition(lambda: self.executor().time > collected, REPORTED_S, self.clock):
-            raise SlotwiseError(f"the slot under test has reported nothing for {REPORTED_S:g} s")
-        return self.executor().heap_bytes / 2**20
-
-    def new_folder(self, name: str) -> Path:
-        """Removed with the bench."""
-        self._folders += 1
-        made = self.folder / f"{name}-{self._folders}"
-        made.mkdir()
-        return made
+        found = self.executors().get(TESTED)
+        if found is None:
+            raise SlotwiseError("the executor of the slot under test is gone")
+        return found
 
     def plan_outside(self, topology: Topology, engine: Engine, rate: float, threads: int) -> Plan:
         """All operators outside the quota, those between sources and sinks with so many threads."""
@@ -180,17 +133,12 @@ def bench(cores: float | None = 1.0, slot_memory_mb: int = 512) -> Iterator[Benc
     """
     memory_gb = slot_memory_mb / 1024
     model = Cluster((Node("tested", 2, 2 * memory_gb), Node("outside", 1, memory_gb)), memory_gb)
-    with ExitStack() as stack:
-        on = stack.enter_context(
-            spark_cluster.embedded(
-                model,
-                threads_per_slot=MOST_THREADS,
-                slot_memory_mb=slot_memory_mb,
-                cores_per_slot=cores,
-                without_quota=("outside",),
-            )
-        )
-        spark = spark_cluster.session(on, name="slotwise profile")
-        stack.callback(spark.stop)
-        folder = stack.enter_context(passing_folder())
-        yield Bench(spark, model, folder, cores, slot_memory_mb)
+    with stage(
+        model,
+        threads_per_slot=MOST_THREADS,
+        slot_memory_mb=slot_memory_mb,
+        cores=cores,
+        without_quota=("outside",),
+        name="slotwise profile",
+    ) as on:
+        yield Bench(on.spark, on.model, on.folder, cores, slot_memory_mb)

@@ -21,9 +21,8 @@ from slotwise.model import Grouping, Operator, Pipeline, SlotwiseError, Stream, 
 from slotwise.paced import pace_of
 from slotwise.profilers.bench import Bench
 from slotwise.profilers.case import Captured, Case
-from slotwise.spark.provided import provided
 from slotwise.spark.query.outline import outline
-from slotwise.spark.run import Options, Run, compile_plan, start
+from slotwise.spark.run import Run
 
 Row = dict[str, Any]
 
@@ -82,18 +81,11 @@ def captured(
         {name: call for name, call in bound.items() if name in topology.index},
     )
     folder = bench.new_folder("input")
-    options = Options(
-        folder / "checkpoint", batch_seconds=BATCH_S, work="none", output=folder / "out"
-    )
-    with provided(bench.spark, topology):
-        made = compile_plan(bench.spark, of, options)
-        run = start(bench.spark, made, options, bench.clock)
-        try:
-            rows = _rows(run, operators, folder / "out")
-        finally:
-            run.stop()
+    options = bench.options(batch_seconds=BATCH_S, work="none", output=folder / "out")
+    with bench.query(of, options) as run:
+        rows, written = _rows(run, operators, folder / "out"), run.compiled.frame.schema
     return {
-        name: _kept(bench, name, rows[TWIN + name], made.frame.schema, folder / f"{number}.jsonl")
+        name: _kept(bench, name, rows[TWIN + name], written, folder / f"{number}.jsonl")
         for number, name in enumerate(operators)
     }
 

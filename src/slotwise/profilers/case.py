@@ -13,7 +13,7 @@ from slotwise.model.pipeline import Engine
 REPLAY, NEXT_HOP = "slotwise-replay", "slotwise-next-hop"
 """Names beside the operator's own."""
 SHUFFLE = Grouping("shuffle")
-DELAY = "1500ms"
+DELAY_S = 1.5
 """Until the query runs: what came due before would be late, and a backlog."""
 
 
@@ -70,7 +70,7 @@ class Captured:
         after the last.
         """
         schema = self.schema.replace("\\", "\\\\").replace("'", "\\'")
-        options = (("payload", f"file({self.lines})"), ("delay", DELAY))
+        options = (("payload", f"file({self.lines})"), ("delay", f"{DELAY_S}s"))
         logic = Logic(expr=f"from_json(value, '{schema}')", options=options)
         return Operator(REPLAY, "source", 1.0, logic)
 
@@ -90,5 +90,5 @@ def _from_start_on(operator: Operator) -> Operator:
     """A paced source that keeps to one rate, without an end, once its query runs."""
     kept = {"format", "arrivals", "seed", "payload"}
     options = [(name, value) for name, value in operator.logic.options if name in kept]
-    options.append(("delay", DELAY))
+    options.append(("delay", f"{DELAY_S}s"))
     return replace(operator, share=1.0, logic=replace(operator.logic, options=tuple(options)))

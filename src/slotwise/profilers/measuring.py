@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slotwise.model import Observation, OperatorLoad
-from slotwise.profilers.bench import Bench
+from slotwise.profilers.bench import TESTED, Bench
 from slotwise.profilers.case import NEXT_HOP, REPLAY, Case
 from slotwise.profilers.trial import Distance, Trial
 from slotwise.spark.metering.meters import ExecutorMeter
@@ -93,7 +93,7 @@ def measured(
         rate=own.arrival_rate,
         emitted_rate=own.emitted_rate or 0.0,
         cpu_cores=max(cores - beside - bench.idle.cpu_cores, 0.0),
-        memory_mb=max(bench.live_memory_mb() - bench.idle.memory_mb, 0.0) if memory else None,
+        memory_mb=_memory_mb(bench) if memory else None,
         service_ms=own.service_ms,
         service_scv=own.service_scv,
         latency_ms=seen.latency_ms,
@@ -104,6 +104,11 @@ def measured(
         source=source,
         next_hop=next_hop,
     )
+
+
+def _memory_mb(bench: Bench) -> float:
+    """Of the slot under test, above idle."""
+    return max(bench.live_memory_mb()[TESTED] - bench.idle.memory_mb, 0.0)
 
 
 def cpu_cores(bench: Bench, case: Case, rate: float, times: Times, *, meters: bool) -> float:

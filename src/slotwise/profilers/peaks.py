@@ -15,7 +15,7 @@ import numpy as np
 
 from slotwise.model import Schedule, SlotwiseError, counted
 from slotwise.profilers.bench import Bench
-from slotwise.profilers.case import Case
+from slotwise.profilers.case import DELAY_S, Case
 from slotwise.profilers.measuring import Times, advance, measured, trial
 from slotwise.profilers.trial import Peak, Trial
 from slotwise.spark.waiting import await_tuples
@@ -88,12 +88,12 @@ class Staircase:
         step = self.step or self._step(bench, case, threads)
         seconds = self.warm_up_s + self.measured_s
         tried: list[Trial] = []
-        with bench.running(case, threads, step, schedule=stairs(seconds, self.most_steps)) as run:
+        stairs = Schedule.stairs(range(1, self.most_steps + 1), seconds)
+        with bench.running(case, threads, step, schedule=stairs) as run:
             await_tuples(run)
-            began_s = run.now_s()
             for number in range(1, self.most_steps + 1):
-                # By the clock, so that what observing takes does not add up.
-                window_s = began_s + (number - 1) * seconds + self.warm_up_s
+                # By the source's clock, so that no window reaches into the next step.
+                window_s = DELAY_S + (number - 1) * seconds + self.warm_up_s
                 advance(run, max(window_s - run.now_s(), 0.1))
                 tried.append(measured(bench, case, run, number * step, self.measured_s))
                 if not self.is_stable(tried[-1]):
@@ -114,14 +114,6 @@ class Staircase:
                 "(--rate-step)"
             )
         return threads * 1000 / seen.service_ms / 20
-
-
-def stairs(step_s: float, steps: int) -> Schedule:
-    """1, 2, 3, … times the nominal rate, each for `step_s` seconds."""
-    points: list[tuple[float, float]] = []
-    for number in range(steps):
-        points += [(number * step_s, number + 1.0), ((number + 1) * step_s, number + 1.0)]
-    return Schedule(tuple(points))
 
 
 FindPeak = Callable[[Bench, Case, int], Peak]

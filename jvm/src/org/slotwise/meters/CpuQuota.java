@@ -13,7 +13,7 @@ import org.apache.spark.api.plugin.PluginContext;
  * limit.
  */
 final class CpuQuota {
-  private static final int PERIOD_MICROS = 20_000;
+  private static final int PERIOD_MICROS = 5_000;
 
   private CpuQuota() {}
 

@@ -1,0 +1,142 @@
+"""A plan on Spark at one rate after the other: its highest stable rate, and what it does below.
+
+All rates in one query, whose source follows the stairs, as in paper 1's Algorithm 1. A step is
+judged by its Observation. Two unstable steps in a row end the climb: one may be a pause of Java's
+garbage collector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from slotwise.model import Observation, Plan, Schedule
+from slotwise.spark.query.outline import outline
+from slotwise.spark.run import Run
+from slotwise.spark.stage import Stage
+from slotwise.spark.supervise import supervise
+from slotwise.spark.waiting import await_tuples
+
+SETTLED_S = 8.0
+"""The first rate holds so much longer: what came due while the query started is worked off."""
+WARM_UP_S, MEASURED_S = 2.0, 5.0
+"""Of each step."""
+PARTS = (0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3)
+"""Steps, as parts of the predicted capacity."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a plan did at one input rate."""
+
+    rate: float
+    """Inputs/s that were offered."""
+    throughput: float | None
+    stable: bool | None
+    busiest: float | None
+    bottleneck: str | None
+    latency_ms: float | None
+    latency_p50_ms: float | None
+    latency_p99_ms: float | None
+    latency_slope: float | None
+    inter_node_traffic: float | None
+    slot_cpu: tuple[float | None, ...]
+    """Per slot of the cluster, the part of its quota in use."""
+
+
+@dataclass(frozen=True)
+class Climb:
+    """The steps of a plan, by rising rate, and what its slots keep in memory."""
+
+    steps: tuple[Step, ...]
+    slot_memory_mb: tuple[float, ...]
+    """Per slot, live heap at the end."""
+
+    @property
+    def peak(self) -> float:
+        """The highest rate that was stable below the first unstable one; what came out of the
+        pipeline at the first step if that was unstable already.
+        """
+        stable = [step.rate for step in self._before_the_end if step.stable]
+        return max(stable) if stable else self.steps[0].throughput or 0.0
+
+    def nearest(self, part: float) -> Step:
+        """The stable step nearest to this part of the peak."""
+        below = [step for step in self._before_the_end if step.stable] or [self.steps[0]]
+        return min(below, key=lambda step: abs(step.rate - part * self.peak))
+
+    @property
+    def _before_the_end(self) -> Sequence[Step]:
+        """Steps before two that are unstable, one after the other."""
+        for number, (one, other) in enumerate(zip(self.steps, self.steps[1:], strict=False)):
+            if is_over(one, other):
+                return self.steps[:number]
+        return self.steps
+
+    def row(self) -> dict[str, Any]:
+        """For a journal."""
+        return asdict(self)
+
+    @staticmethod
+    def of(row: Mapping[str, Any]) -> Climb:
+        steps = [Step(**{**step, "slot_cpu": tuple(step["slot_cpu"])}) for step in row["steps"]]
+        return Climb(tuple(steps), tuple(row["slot_memory_mb"]))
+
+
+def climb(
+    stage: Stage,
+    plan: Plan,
+    parts: Sequence[float] = PARTS,
+    measured_s: float = MEASURED_S,
+    **settings: Any,
+) -> Climb:
+    """The plan at these parts of its predicted capacity, until it is unstable.
+
+    `settings` are those of spark.run.Options.
+    """
+    assert plan.predicted is not None
+    step_s = WARM_UP_S + measured_s
+    stairs = Schedule.stairs(parts, step_s)
+    late = Schedule(((0.0, parts[0]), *((at + SETTLED_S, part) for at, part in stairs.points)))
+    options = stage.options(rate=plan.predicted.capacity, schedule=late, **settings)
+    steps: list[Step] = []
+    with stage.query(outline(plan), options) as run:
+        await_tuples(run)
+        for number, part in enumerate(parts):
+            seen = _observed(run, SETTLED_S + number * step_s + WARM_UP_S, measured_s)
+            steps.append(step_of(part * plan.predicted.capacity, seen))
+            if len(steps) > 1 and is_over(*steps[-2:]):
+                break
+        memory = stage.live_memory_mb()
+    return Climb(tuple(steps), tuple(memory.get(slot, 0.0) for slot in range(plan.cluster.slots)))
+
+
+def _observed(run: Run, from_s: float, seconds: float) -> Observation:
+    """From a moment of the run's clock on, which is nearly that of its source."""
+    if from_s > run.now_s():
+        supervise(run, from_s - run.now_s(), tries=0)
+    run.watch.forget()
+    supervise(run, seconds, tries=0)
+    return run.observe(seconds + 2)
+
+
+def step_of(rate: float, seen: Observation) -> Step:
+    return Step(
+        rate=rate,
+        throughput=seen.throughput,
+        stable=seen.stable,
+        busiest=seen.busiest,
+        bottleneck=seen.bottleneck,
+        latency_ms=seen.latency_ms,
+        latency_p50_ms=seen.latency_p50_ms,
+        latency_p99_ms=seen.latency_p99_ms,
+        latency_slope=seen.latency_slope,
+        inter_node_traffic=seen.inter_node_traffic,
+        slot_cpu=tuple(slot.cpu for slot in seen.slots),
+    )
+
+
+def is_over(one: Step, other: Step) -> bool:
+    """Two steps in a row that were not stable."""
+    return not one.stable and not other.stable
