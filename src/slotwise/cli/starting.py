@@ -1,4 +1,4 @@
-"""What makes short commands short: less garbage collection, and scipy's BLAS only where it is used."""
+"""What makes short commands short: less garbage collection, and scipy's BLAS only if it is used."""
 
 from __future__ import annotations
 
