@@ -60,12 +60,7 @@ DECISION = "Time of a decision"
 
 
 def study(effort: Effort = FULL) -> Study:
-    vld = Application(
-        "VLD",
-        slotwise.load("vld"),
-        ("extractor", "matcher", "aggregator"),
-        ((10, 11, 1), (8, 12, 2), (11, 9, 2)),
-    )
+    vld = logo_detection()
     fpd = Application(
         "FPD",
         slotwise.load("fpd"),
@@ -108,6 +103,15 @@ def study(effort: Effort = FULL) -> Study:
         tables=(six_table(six), network, service, _machines_table(machines), decision),
         charts=charts,
         remarks=_remarks(six, network, service, machines, rebalanced),
+    )
+
+
+def logo_detection() -> Application:
+    return Application(
+        "VLD",
+        slotwise.load("vld"),
+        ("extractor", "matcher", "aggregator"),
+        ((10, 11, 1), (8, 12, 2), (11, 9, 2)),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from slotwise.model import Observation
 from slotwise.prediction import predict
 from slotwise.simulation import Routing, simulate
+from slotwise.studies import accuracy
 from slotwise.studies.divisions import (
     ONE_QUEUE,
     Application,
@@ -69,11 +70,8 @@ def errors_percent(points: Sequence[Estimate]) -> tuple[float, float, float]:
 
 def rank_correlation(points: Sequence[Estimate], way: str = "estimated_ms") -> float:
     """Rank correlation of estimated and simulated sojourn times."""
-    from scipy.stats import spearmanr
-
-    estimated = [getattr(point, way) for point in points]
     simulated = [sojourn_ms(point.one_queue) for point in points]
-    return float(spearmanr(estimated, simulated).statistic)
+    return accuracy.rank_correlation([getattr(point, way) for point in points], simulated)
 
 
 def order_why(points: Sequence[Estimate]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 import slotwise
+from slotwise.studies.accuracy import mean_error, r_squared
 from slotwise.studies.applications import (
     ASSUMPTION,
     application_cases,
@@ -132,16 +133,6 @@ def _told(
     )
 
 
-def _r_squared(one: Sequence[float], other: Sequence[float]) -> float:
-    return float(np.corrcoef(one, other)[0, 1] ** 2)
-
-
-def _mean_error(foreseen: Sequence[float], seen: Sequence[float]) -> float:
-    """Mean relative distance, in percent of what was seen."""
-    pairs = zip(foreseen, seen, strict=True)
-    return float(100 * np.mean([abs(f - s) / s for f, s in pairs]))
-
-
 def _ways(cases: Sequence[Case]) -> dict[str, list[float]]:
     """The three ways of predicting the rate."""
     return {
@@ -193,7 +184,7 @@ def _accuracy_table(bought: Sequence[Case], fixed: Sequence[Case]) -> Table:
     for name, cases in sets:
         seen = [case.simulated for case in cases]
         for way, foreseen in _ways(cases).items():
-            rows.append((name, way, _r_squared(foreseen, seen), _mean_error(foreseen, seen)))
+            rows.append((name, way, r_squared(foreseen, seen), mean_error(foreseen, seen)))
     return Table(ACCURACY, ("points", "way", "R²", "mean error %"), tuple(rows))
 
 
@@ -318,7 +309,7 @@ def _remarks(
 ) -> tuple[str, ...]:
     cases = [*bought, *fixed]
     seen = [case.simulated for case in cases]
-    r2 = {way: _r_squared(foreseen, seen) for way, foreseen in _ways(cases).items()}
+    r2 = {way: r_squared(foreseen, seen) for way, foreseen in _ways(cases).items()}
     misses = {
         pair: [1 - min(1.0, c.simulated / c.plan.rate) for c in bought if c.pair == pair]
         for pair in (BASELINE, OWN)

@@ -13,6 +13,7 @@ import numpy as np
 
 from slotwise.model import SlotLoad
 from slotwise.prediction import predict
+from slotwise.studies.accuracy import r_squared
 from slotwise.studies.cases import PAIRS, Observed, routed_by_weights
 from slotwise.studies.study import Chart, Line, Table
 
@@ -60,7 +61,7 @@ def accuracy_table(nodes: Sequence[NodeUse]) -> Table:
             for way in (PAPERS, SHUFFLE):
                 foreseen = _percent(resource, [node.predicted[way] for node in chosen])
                 error = float(np.mean(np.abs(np.subtract(foreseen, seen))))
-                rows.append((points, resource, way, _r_squared(foreseen, seen), error))
+                rows.append((points, resource, way, r_squared(foreseen, seen), error))
     return Table(
         ACCURACY, ("points", "resource", "way", "R²", "mean error, % of a VM"), tuple(rows)
     )
@@ -128,10 +129,6 @@ def use_remarks(accuracy: Table, use: Table) -> tuple[str, str]:
 def _percent(resource: str, loads: Sequence[SlotLoad]) -> list[float]:
     values = [getattr(load, RESOURCES[resource]) for load in loads]
     return [100 * value for value in values]
-
-
-def _r_squared(one: Sequence[float], other: Sequence[float]) -> float:
-    return float(np.corrcoef(one, other)[0, 1] ** 2)
 
 
 def _mean_cpu(use: Table, begins: str) -> float:
