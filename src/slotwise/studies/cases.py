@@ -71,7 +71,7 @@ def case_of_rate(
     dag: str, pipeline: Pipeline, allocator: str, placer: str, rate: float, effort: Effort
 ) -> Case:
     """Planned for a rate, on as many slots as that takes."""
-    plan = plan_with(Request(pipeline, rate, _scheduler(allocator, placer)))
+    plan = plan_with(Request(pipeline, rate, scheduler(allocator, placer)))
     return Case(dag, f"{allocator}+{placer}", plan, highest_rate(plan, effort))
 
 
@@ -84,10 +84,10 @@ def case_of_fixed(
         Node(f"d3-{n + 1}", SLOTS_PER_NODE, memory_gb) for n in range(SLOTS // SLOTS_PER_NODE)
     )
     here = replace(pipeline, catalog=(), cluster=Cluster(nodes, pipeline.slot_memory_gb))
-    scheduler, best, rate = _scheduler(allocator, placer), None, 2 * STEP
+    chosen, best, rate = scheduler(allocator, placer), None, 2 * STEP
     while True:
         try:
-            best = plan_with(Request(here, rate, scheduler))
+            best = plan_with(Request(here, rate, chosen))
         except Refused:
             break
         rate += 2 * STEP
@@ -95,15 +95,15 @@ def case_of_fixed(
     return Case(dag, f"{allocator}+{placer}", best, highest_rate(best, effort))
 
 
-def highest_rate(plan: Plan, effort: Effort) -> float:
-    """By bisection between no rate and 1.3 times what the model or the plan promises."""
+def highest_rate(plan: Plan, effort: Effort, step: float = STEP) -> float:
+    """In steps, by bisection between no rate and 1.3 times what the model or the plan promises."""
     assert plan.predicted is not None
     promised = max(plan.rate, plan.predicted.proportional_capacity)
-    low, high = 0, int(1.3 * promised / STEP) + 1
+    low, high = 0, int(1.3 * promised / step) + 1
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _stable(plan, middle * STEP, effort) else (low, middle)
-    return low * STEP
+        low, high = (middle, high) if _stable(plan, middle * step, effort) else (low, middle)
+    return low * step
 
 
 def _stable(plan: Plan, rate: float, effort: Effort) -> bool:
@@ -129,5 +129,5 @@ def routed_by_weights(plan: Plan) -> Plan:
     return replace(plan, pipeline=pipeline)
 
 
-def _scheduler(allocator: str, placer: str) -> Scheduler:
+def scheduler(allocator: str, placer: str) -> Scheduler:
     return Scheduler(allocator=Choice(allocator), placer=Choice(placer))

@@ -1,0 +1,205 @@
+"""Paper 1 on Spark: planned, predicted, simulated and measured, with measured profiles.
+
+Every pair of allocator and placer plans a DAG for the highest rate that fits a small cluster, whose
+slots have a CPU quota. Each plan runs at rising rates until it is unstable. Its highest stable
+rate, and CPU, memory and latencies below it, are compared with what was foreseen for the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from slotwise.model import Cluster, Node, Pipeline, Plan, Refused
+from slotwise.planner import Request, plan_with
+from slotwise.prediction import predict
+from slotwise.profilers.experiment import Slot
+from slotwise.simulation import Arrivals, simulate
+from slotwise.spark.stage import Stage, stage
+from slotwise.studies.cases import OWN, PAIRS, highest_rate, routed_by_weights, scheduler
+from slotwise.studies.on_spark import points as tables
+from slotwise.studies.on_spark.climbing import Climb, climb
+from slotwise.studies.on_spark.lab import Lab, Row, Trial
+from slotwise.studies.on_spark.points import PARTS, At, Point
+from slotwise.studies.on_spark.profiles import measured_pipelines
+from slotwise.studies.paper import paper
+from slotwise.studies.study import Effort, Study, Table
+
+SLOT = Slot(cores=0.25, memory_mb=512)
+NODES, SLOTS_PER_NODE = 3, 2
+DAGS = ("linear", "diamond", "star", "finance")
+MOST_THREADS = 16
+"""Of an operator in a slot: what the profiles are measured up to."""
+THREADS_PER_SLOT = 64
+RATE_STEP = 0.02
+"""Planned and simulated rates are found to this part of themselves."""
+SIMULATED_INPUTS = 20_000
+
+
+def study(lab: Lab) -> Study:
+    dags = lab.effort.pick(DAGS, DAGS[:1])
+    pairs = lab.effort.pick(PAIRS, (PAIRS[1], PAIRS[-1]))
+    pipelines = measured_pipelines(lab, dags, SLOT, MOST_THREADS, cluster())
+    plans = {
+        (dag, f"{allocator}+{placer}"): highest_plan(pipelines[dag], allocator, placer)
+        for dag in dags
+        for allocator, placer in pairs
+    }
+    weighted = {key: _weighted(plan) for key, plan in plans.items() if key[1] == OWN}
+    trials = [_trial(" ".join(key), plan) for key, plan in plans.items()]
+    trials += [_trial(" ".join((*key, "weighted")), plan) for key, plan in weighted.items()]
+    rows = lab.measured(trials, lambda: _stage(next(iter(plans.values()))))
+    points = [
+        _point(key, plan, rows, lab.effort)
+        for key, plan in lab.effort.each(list(plans.items()), "simulations")
+    ]
+    return told(points, lab.effort)
+
+
+def cluster() -> Cluster:
+    memory_gb = SLOT.memory_mb / 1024
+    nodes = (
+        Node(f"node-{n + 1}", SLOTS_PER_NODE, SLOTS_PER_NODE * memory_gb) for n in range(NODES)
+    )
+    return Cluster(tuple(nodes), memory_gb)
+
+
+def highest_plan(pipeline: Pipeline, allocator: str, placer: str) -> Plan:
+    """For the highest rate that the pair still places on the cluster, to RATE_STEP of it.
+
+    Raises Refused if it does not place one tuple/s.
+    """
+    chosen = scheduler(allocator, placer)
+
+    def planned(rate: float) -> Plan | None:
+        try:
+            return plan_with(Request(pipeline, rate, chosen))
+        except Refused:
+            return None
+
+    best = plan_with(Request(pipeline, 1.0, chosen))
+    while (larger := planned(2 * best.rate)) is not None:
+        best = larger
+    refused = 2 * best.rate
+    while refused - best.rate > RATE_STEP * best.rate:
+        middle = (best.rate + refused) / 2
+        found = planned(middle)
+        best, refused = (best, middle) if found is None else (found, refused)
+    return best
+
+
+def _weighted(plan: Plan) -> Plan:
+    routed = routed_by_weights(plan)
+    return replace(routed, predicted=predict(routed))
+
+
+@contextmanager
+def _stage(first: Plan) -> Iterator[Stage]:
+    """After a first query, in which Java compiles."""
+    with stage(
+        cluster(),
+        threads_per_slot=THREADS_PER_SLOT,
+        slot_memory_mb=SLOT.memory_mb,
+        cores=SLOT.cores,
+    ) as on:
+        climb(on, first, parts=(0.5, 0.7))
+        yield on
+
+
+def _trial(name: str, plan: Plan) -> Trial:
+    def measure(on: Stage, plan: Plan) -> Row:
+        return climb(on, plan).row()
+
+    return Trial(name, plan, measure)
+
+
+def _point(key: tuple[str, str], plan: Plan, rows: Mapping[str, Row], effort: Effort) -> Point:
+    assert plan.predicted is not None
+    seen, routed = Climb.of(rows[" ".join(key)]), rows.get(" ".join((*key, "weighted")))
+    step = RATE_STEP * plan.predicted.capacity
+    return Point(
+        *key,
+        plan,
+        highest_rate(plan, effort, step),
+        seen,
+        tuple(_at(plan, seen, part, effort) for part in PARTS),
+        None if routed is None else Climb.of(routed),
+    )
+
+
+def _at(plan: Plan, seen: Climb, part: float, effort: Effort) -> At:
+    step = seen.nearest(part)
+    simulated = simulate(
+        plan,
+        step.rate,
+        arrivals=Arrivals("constant"),
+        tuples=effort.pick(SIMULATED_INPUTS, SIMULATED_INPUTS // 10),
+        warm_up=0.2,
+        seed=effort.seed,
+    )
+    return At(part, step, predict(plan, step.rate), simulated)
+
+
+def told(points: Sequence[Point], effort: Effort) -> Study:
+    rates, latencies = tables.rate_accuracy_table(points), tables.latency_accuracy_table(points)
+    use, weights = tables.use_accuracy_table(points), tables.weights_table(points)
+    return Study(
+        name="model-driven",
+        title="Model-driven scheduling on Spark: planned, predicted, simulated and measured",
+        citation=paper("model-driven").citation,
+        quick=effort.quick,
+        seed=effort.seed,
+        assumptions=(
+            f"{NODES} nodes with {SLOTS_PER_NODE} slots each on one machine; a slot is an executor "
+            f"with a CPU quota of {SLOT.cores:g} cores and {SLOT.memory_mb} MB.",
+            "Profiles and the platform's costs are measured on the same machine: an operator alone "
+            f"in such a slot, with up to {MOST_THREADS} threads.",
+            "The measured rate is the highest step at which no thread is asked for more than it "
+            "can do, in steps of 5 % of the predicted capacity around that.",
+            "Memory is the heap that is live after a garbage collection.",
+        ),
+        comparisons=(),
+        tables=(
+            tables.rate_table(points),
+            rates,
+            tables.latency_table(points),
+            latencies,
+            use,
+            weights,
+        ),
+        charts=tables.charts(points),
+        remarks=_remarks(rates, latencies, use, points),
+    )
+
+
+def _remarks(
+    rates: Table, latencies: Table, use: Table, points: Sequence[Point]
+) -> tuple[str, ...]:
+    ways = {row[1]: row[2:] for row in rates.rows if row[0] == "all DAGs"}
+    gains = [tables.gain_percent(point) for point in points if point.weighted is not None]
+    found = [
+        "Rate, against the measured one: "
+        + "; ".join(
+            f"{way} R² {_text(r2)}, {_text(error)} % off" for way, (r2, error) in ways.items()
+        )
+        + ".",
+        "Latency: "
+        + "; ".join(
+            f"{row[0]} {row[1]} R² {_text(row[3])}, {_text(row[4])} % off" for row in latencies.rows
+        )
+        + ".",
+        "Use of slots: "
+        + "; ".join(f"{row[0]} R² {_text(row[2])}, {_text(row[3])} points off" for row in use.rows)
+        + ".",
+    ]
+    if gains:
+        found.append(
+            f"Routing weights change the highest stable rate of {OWN} by {min(gains):+.0f} to "
+            f"{max(gains):+.0f} %."
+        )
+    return tuple(found)
+
+
+def _text(value: object) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else "–"
