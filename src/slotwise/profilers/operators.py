@@ -10,6 +10,7 @@ import numpy as np
 from slotwise.machine import measured_now
 from slotwise.model import (
     Measurement,
+    Operator,
     ProfileForms,
     SlotwiseError,
     ThreadRow,
@@ -43,7 +44,15 @@ class Procedure:
 
     find_peak: FindPeak = saturation
     most_threads: int = 64
+    most_end_threads: int | None = None
+    """Of sources and sinks; None: as of other operators."""
     with_costs: bool = True
+
+    def most_of(self, operator: Operator) -> int:
+        """The most threads of it that are tried."""
+        if operator.kind == "operator" or self.most_end_threads is None:
+            return self.most_threads
+        return self.most_end_threads
 
 
 def profiled(
@@ -64,7 +73,7 @@ def profiled(
     """
     peaks: list[Peak] = []
     remarks: list[str] = []
-    for threads in thread_counts(procedure.most_threads):
+    for threads in thread_counts(procedure.most_of(case.operator)):
         try:
             peak = known.get(threads) or procedure.find_peak(bench, case, threads)
         except SlotwiseError as error:

@@ -56,7 +56,7 @@ def _profiles(lab: Lab, example: str, known: Known, slot: Slot, most_threads: in
     new = [operator for operator in operators if _profile_of(operator, known) is None]
     file = lab.folder / f"{example}.profiles.yaml"
     if new and not file.exists():
-        procedure = Procedure(most_threads=most_threads, with_costs=False)
+        procedure = Procedure(most_threads=most_threads, most_end_threads=1, with_costs=False)
         with prepared(slot, lab.progress) as on:
             found = measure(
                 on,

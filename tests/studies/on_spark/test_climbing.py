@@ -1,0 +1,40 @@
+"""What the steps of a climb say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from slotwise.studies.on_spark.climbing import Climb
+from tests.studies.on_spark.made import climb, step
+
+
+def test_the_peak_is_the_highest_stable_rate() -> None:
+    assert climb(step(50), step(70), step(90, stable=False)).peak == 70
+
+
+def test_one_unstable_step_does_not_end_a_climb() -> None:
+    seen = climb(step(50), step(70, False), step(80), step(90, False), step(95, False), step(99))
+    assert seen.peak == 80
+
+
+def test_a_step_that_works_off_a_backlog_is_not_stable() -> None:
+    assert climb(step(50), step(70, None), step(80, False)).peak == 50
+
+
+def test_where_the_first_step_is_unstable_the_peak_is_what_came_out() -> None:
+    assert climb(step(50, False), step(70, False)).peak == pytest.approx(45)
+
+
+@pytest.mark.parametrize(("part", "rate"), [(0.5, 50), (0.7, 70), (0.9, 90), (1.0, 100)])
+def test_the_nearest_stable_step(part: float, rate: float) -> None:
+    seen = climb(*(step(rate) for rate in (50, 70, 90, 100)), step(105, False), step(110, False))
+    assert seen.nearest(part).rate == rate
+
+
+def test_a_climb_survives_a_journal() -> None:
+    seen = climb(step(50), step(70, None), step(90, False))
+    assert Climb.of(json.loads(json.dumps(seen.row()))) == seen
