@@ -66,3 +66,11 @@ def test_a_file_in_the_way_is_told_before_any_work(
     assert run(["study", "drs", "--output", str(tmp_path / "taken")]) == ERROR
     assert capsys.readouterr().err == f"slotwise: {tmp_path / 'taken'}: not a directory\n"
     assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_study_that_does_not_run_on_spark_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(["study", "pipeline", "--on", "spark", "--output", str(tmp_path / "made")]) == 1
+    assert "study 'pipeline' does not run on Spark" in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()

@@ -115,4 +115,5 @@ def _report(made: Study) -> RenderableType:
     for what, paper, ours, verdict, _, _ in compared(made):
         rows.add_row(what, paper, ours, verdict)
     remarks = [Text(f"\n{remark}") for remark in made.remarks]
-    return Group(Text(f"{made.title}\n", "bold"), rows, *remarks)
+    shown = [rows] if made.comparisons else []
+    return Group(Text(f"{made.title}\n", "bold"), *shown, *remarks)

@@ -60,8 +60,9 @@ def compared(study: Study) -> list[tuple[str, ...]]:
 
 
 def markdown(study: Study) -> str:
-    parts = [f"# {study.title}", f"{study.citation}.{_how(study)}", "## Paper | ours"]
-    parts.append(_markdown_table(COMPARED, compared(study)))
+    parts = [f"# {study.title}", f"{study.citation}.{_how(study)}"]
+    if study.comparisons:
+        parts += ["## Paper | ours", _markdown_table(COMPARED, compared(study))]
     for table in study.tables:
         parts += [f"## {table.title}", _markdown_table(table.columns, shown_rows(table))]
     parts += ["## Results", _listed(study.remarks), "## Assumptions", _listed(study.assumptions)]
@@ -73,7 +74,9 @@ def page(study: Study, pictures: dict[str, bytes]) -> str:
     return pages.page(
         study.title,
         f"<p>{escape(study.citation)}.{escape(_how(study))}</p>",
-        f"<h2>Paper | ours</h2>{table_html(COMPARED, compared(study))}",
+        f"<h2>Paper | ours</h2>{table_html(COMPARED, compared(study))}"
+        if study.comparisons
+        else "",
         f"<h2>Results</h2>{list_html(study.remarks)}",
         pictures_html((chart.title, pictures[chart.name]) for chart in study.charts),
         *map(section, study.tables),
@@ -82,7 +85,8 @@ def page(study: Study, pictures: dict[str, bytes]) -> str:
 
 
 def _how(study: Study) -> str:
-    return f" Simulated with seed {study.seed}{', the quick version' if study.quick else ''}."
+    how = "Measured on Spark, simulated" if study.on_spark else "Simulated"
+    return f" {how} with seed {study.seed}{', the quick version' if study.quick else ''}."
 
 
 def _markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -74,7 +74,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Study:
-    """A paper's evaluation, measured again in simulation."""
+    """A paper's evaluation, measured again in simulation or on Spark."""
 
     name: str
     title: str
@@ -88,6 +88,8 @@ class Study:
     charts: tuple[Chart, ...]
     remarks: tuple[str, ...]
     """What came out, and where it differs from the paper, why."""
+    on_spark: bool = False
+    """Whether it was measured on Spark; otherwise in simulation."""
 
     def table(self, title: str) -> Table:
         return next(table for table in self.tables if table.title == title)

@@ -206,6 +206,7 @@ def told(six: Sequence[Point], all_points: Sequence[Point], hop_ms: float, effor
         tables=(divisions_table(all_points), tails_table(all_points), accuracies),
         charts=(_bars(six), _scatter(all_points)),
         remarks=remarks(six, all_points, hop_ms),
+        on_spark=True,
     )
 
 

@@ -170,6 +170,7 @@ def told(points: Sequence[Point], effort: Effort) -> Study:
         ),
         charts=tables.charts(points),
         remarks=_remarks(rates, latencies, use, points),
+        on_spark=True,
     )
 
 
