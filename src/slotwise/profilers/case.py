@@ -70,7 +70,7 @@ class Captured:
         after the last.
         """
         schema = self.schema.replace("\\", "\\\\").replace("'", "\\'")
-        options = (("payload", f"file({self.lines})"), ("delay", f"{DELAY_S}s"))
+        options = (("payload", f"file({self.lines})"), ("delay", f"{1000 * DELAY_S:g}ms"))
         logic = Logic(expr=f"from_json(value, '{schema}')", options=options)
         return Operator(REPLAY, "source", 1.0, logic)
 
@@ -90,5 +90,5 @@ def _from_start_on(operator: Operator) -> Operator:
     """A paced source that keeps to one rate, without an end, once its query runs."""
     kept = {"format", "arrivals", "seed", "payload"}
     options = [(name, value) for name, value in operator.logic.options if name in kept]
-    options.append(("delay", f"{DELAY_S}s"))
+    options.append(("delay", f"{1000 * DELAY_S:g}ms"))
     return replace(operator, share=1.0, logic=replace(operator.logic, options=tuple(options)))
