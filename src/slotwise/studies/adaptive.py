@@ -60,9 +60,9 @@ def study(effort: Effort = FULL) -> Study:
         comparisons=_comparisons(by_stages, by_alpha, soccer_seen),
         tables=(
             _stages_table(by_stages),
-            _against(ALPHA_TITLE, "α", by_alpha),
-            _against(SOCCER_TITLE, "query", {"first, reduced": soccer_seen}),
-            _against(SHARE_TITLE, "delay ms", by_delay),
+            against(ALPHA_TITLE, "α", by_alpha),
+            against(SOCCER_TITLE, "query", {"first, reduced": soccer_seen}),
+            against(SHARE_TITLE, "delay ms", by_delay),
         ),
         charts=(
             *_stage_charts(by_stages),
@@ -105,16 +105,17 @@ def _with_delay(workload: Workload, delay_ms: float) -> Workload:
     return replace(workload, pipeline=replace(workload.pipeline, network=network))
 
 
-def _below(results: Results, scheduler: str) -> float:
+def below(results: Results, scheduler: str) -> float:
     """Percent that the scheduler's latency is below the default's."""
     return 100 * (1 - results[scheduler].latency_ms / results["default"].latency_ms)
 
 
-def _less_traffic(results: Results, scheduler: str) -> float:
+def less_traffic(results: Results, scheduler: str) -> float:
+    """Percent of the default's tuples between nodes that the scheduler does not send there."""
     return 100 * (1 - results[scheduler].traffic / results["default"].traffic)
 
 
-def _mean(values: Sequence[float]) -> float:
+def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
@@ -122,7 +123,7 @@ def _figures(results: Results) -> tuple[float, ...]:
     return (
         *(results[name].latency_ms for name in SCHEDULERS),
         *(results[name].traffic for name in SCHEDULERS),
-        _below(results, "online"),
+        below(results, "online"),
     )
 
 
@@ -141,9 +142,8 @@ def _stages_table(by_stages: Mapping[tuple[int, int], Results]) -> Table:
     )
 
 
-def _against(
-    title: str, what: str, found: Mapping[float, Results] | Mapping[str, Results]
-) -> Table:
+def against(title: str, what: str, found: Mapping[float, Results] | Mapping[str, Results]) -> Table:
+    """A row per point: latency and traffic under each scheduler."""
     rows = tuple((point, *_figures(results)) for point, results in found.items())
     return Table(title, (what, *_COLUMNS), rows)
 
@@ -225,17 +225,17 @@ def _comparisons(
         "which the paper does not give: see the table by delay."
     )
     return (
-        cited.against("online-chain", _mean([_below(each, "online") for each in chains]), size),
-        cited.against("online-soccer", _below(soccer_seen, "online"), size),
-        cited.against("offline-share-2", _mean([_local_gain(each) for each in two]), _OFFLINE),
-        cited.against("offline-share-4", _mean([_local_gain(each) for each in four]), _OFFLINE),
+        cited.against("online-chain", mean([below(each, "online") for each in chains]), size),
+        cited.against("online-soccer", below(soccer_seen, "online"), size),
+        cited.against("offline-share-2", mean([local_gain(each) for each in two]), _OFFLINE),
+        cited.against("offline-share-4", mean([local_gain(each) for each in four]), _OFFLINE),
         cited.against("best-alpha", best_alpha, _ALPHA),
     )
 
 
-def _local_gain(results: Results) -> float:
+def local_gain(results: Results) -> float:
     """Percent of the tuples between nodes that the offline scheduler makes local."""
-    return _less_traffic(results, "offline")
+    return less_traffic(results, "offline")
 
 
 _OFFLINE = (
@@ -260,8 +260,8 @@ def _remarks(
         each["online"].traffic <= each["offline"].traffic <= each["default"].traffic
         for each in chains
     )
-    within = [delay for delay, each in by_delay.items() if 20 <= _below(each, "online") <= 30]
-    gains = {delay: _below(each, "online") for delay, each in by_delay.items()}
+    within = [delay for delay, each in by_delay.items() if 20 <= below(each, "online") <= 30]
+    gains = {delay: below(each, "online") for delay, each in by_delay.items()}
     share = (
         f"At a delay of {within[0]:g} ms the gain is the paper's."
         if within
@@ -271,9 +271,9 @@ def _remarks(
     return (
         f"Traffic between nodes is online ≤ offline ≤ default at {ordered} of {len(chains)} points "
         "of the chain, the order that the paper's text gives.",
-        f"The online scheduler saves {_mean([_less_traffic(e, 'online') for e in chains]):.0f} % "
+        f"The online scheduler saves {mean([less_traffic(e, 'online') for e in chains]):.0f} % "
         "of the traffic between nodes in the mean over the chain, the offline one "
-        f"{_mean([_less_traffic(e, 'offline') for e in chains]):.0f} %. The online "
+        f"{mean([less_traffic(e, 'offline') for e in chains]):.0f} %. The online "
         f"one buys that by using fewer nodes: {min(e['online'].nodes for e in chains)} to "
         f"{max(e['online'].nodes for e in chains)} in place of the default's "
         f"{max(e['default'].nodes for e in chains)}. At these rates the CPU of our nodes does not "
@@ -283,8 +283,8 @@ def _remarks(
         _overload_remark(by_alpha),
         "In mid-run, tuples that arrive during the pause wait for its end: our sources do not "
         "stop, so the latency has a peak as long as the pause before it falls below the default's.",
-        f"Soccer query: online is {_below(soccer_seen, 'online'):.0f} % below default, offline "
-        f"{_below(soccer_seen, 'offline'):.0f} %.",
+        f"Soccer query: online is {below(soccer_seen, 'online'):.0f} % below default, offline "
+        f"{below(soccer_seen, 'offline'):.0f} %.",
     )
 
 

@@ -27,12 +27,13 @@ class Workload:
     threads: Mapping[str, int]
     rate: float
     keys: Keys
+    spread: float = SPREAD
 
     def run(self, plan: Plan, effort: Effort, duration_s: float | None = None) -> Observation:
         return simulate(
             plan,
             self.rate,
-            arrivals=Arrivals("constant", spread=SPREAD),
+            arrivals=Arrivals("constant", spread=self.spread),
             keys=self.keys,
             tuples=None if duration_s else effort.pick(200_000, 20_000),
             duration_s=duration_s,
