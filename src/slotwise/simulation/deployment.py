@@ -8,7 +8,12 @@ from dataclasses import fields
 import numpy as np
 
 from slotwise.model import Change, ModelError, Observation, OperatorLoad, Plan, SlotwiseError
-from slotwise.model.deployment import check_seconds, check_window
+from slotwise.model.deployment import (
+    MOVE_PAUSE_S,
+    RESTART_PAUSE_S,
+    check_seconds,
+    check_window,
+)
 from slotwise.simulation.kernels.change import EventRun
 from slotwise.simulation.kernels.measure import Tally, visited
 from slotwise.simulation.kernels.world import World
@@ -61,8 +66,8 @@ class SimulatedDeployment:
         rate: float | None = None,
         options: Options | None = None,
         *,
-        move_pause_s: float = 0.5,
-        restart_pause_s: float = 3.0,
+        move_pause_s: float = MOVE_PAUSE_S,
+        restart_pause_s: float = RESTART_PAUSE_S,
         resolution_s: float = 0.5,
         kept_s: float = 600.0,
     ) -> None:
