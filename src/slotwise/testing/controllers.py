@@ -63,7 +63,9 @@ def situations(draw: st.DrawFn) -> Situation:
     assume(plan is not None)
     assert plan is not None
     offered = plan.rate * draw(st.sampled_from([0.2, 0.7, 1.0, 1.3, 3.0]))
-    return observed(plan, SimulatedDeployment(plan, offered), INPUTS / offered)
+    period_s = INPUTS / offered
+    at_work = SimulatedDeployment(plan, offered, resolution_s=period_s, kept_s=PERIODS * period_s)
+    return observed(plan, at_work, period_s)
 
 
 def planned(pipeline: Pipeline, rate: float) -> Plan | None:
