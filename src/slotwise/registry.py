@@ -45,6 +45,10 @@ PLACERS: Mapping[str, str] = {
     "exact": "slotwise.placers.exact:Exact",
 }
 CONTROLLERS: Mapping[str, str] = {
+    "traffic": "slotwise.controllers.traffic:TrafficBased",
+    "model-driven": "slotwise.controllers.model_driven:ModelDriven",
+    "flink": "slotwise.controllers.flink:Flink",
+    "threshold": "slotwise.controllers.threshold:Threshold",
     "static": "slotwise.controllers.static:Static",
 }
 AUTO = "auto"
