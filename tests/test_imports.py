@@ -61,14 +61,22 @@ def test_a_family_knows_the_model_rates_and_queueing(family: str) -> None:
     assert {file: parts for file, parts in wrong.items() if parts} == {}
 
 
+def test_a_controller_works_alike_in_simulation_and_on_spark() -> None:
+    """It knows neither who runs it nor what it runs on."""
+    runs = {"spark", "profilers", "adaptation", "cli", "report", "studies", "testing"}
+    found = {file: parts & runs for file, parts in imported_parts("controllers").items()}
+    assert {file: parts for file, parts in found.items() if parts} == {}
+
+
 def test_testing_knows_the_families_by_their_bases() -> None:
-    allowed = {"model", "rates", "registry", "plugins", "testing"}
+    # Situations of controllers are plans that were simulated.
+    allowed = {"model", "rates", "registry", "plugins", "testing", "planner", "simulation"}
     wrong = {
         (file.name, name)
         for file in files_of("testing")
         for name in imports(file)
         if (part := part_of(name)) and part not in allowed
-        if not (part in FAMILIES and name.split(".")[2] == "base")
+        if not (part in (*FAMILIES, "controllers") and name.split(".")[2] == "base")
     }
     assert wrong == set()
 

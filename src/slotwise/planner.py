@@ -114,7 +114,7 @@ def plan_with(request: Request) -> Plan:
     if provisioner.name == registry.AUTO:
         provisioner = USUAL_PROVISIONER
     plan = request.place(allocation, provisioner, chosen.placer)
-    _check_budget(request.pipeline.goals, plan.cluster)
+    check_budget(request.pipeline.goals, plan.cluster)
     return plan
 
 
@@ -132,7 +132,8 @@ def asking_for(pipeline: Pipeline, rate: float | None) -> tuple[Pipeline, float]
     return replace(pipeline, goals=replace(pipeline.goals, rate=chosen)), chosen
 
 
-def _check_budget(goals: Goals, cluster: Cluster) -> None:
+def check_budget(goals: Goals, cluster: Cluster) -> None:
+    """Raises Refused where the goals allow fewer machines."""
     if goals.machines is not None and len(cluster.nodes) > goals.machines:
         raise Refused(
             Refusal(

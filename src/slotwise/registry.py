@@ -18,6 +18,7 @@ from slotwise.suggestions import instead_of
 
 if TYPE_CHECKING:
     from slotwise.allocators.base import Allocator
+    from slotwise.controllers.base import Controller
     from slotwise.placers.base import Placer
     from slotwise.provisioners.base import Provisioner
 
@@ -43,6 +44,13 @@ PLACERS: Mapping[str, str] = {
     "pipeline": "slotwise.placers.pipeline:Pipeline",
     "exact": "slotwise.placers.exact:Exact",
 }
+CONTROLLERS: Mapping[str, str] = {
+    "traffic": "slotwise.controllers.traffic:TrafficBased",
+    "model-driven": "slotwise.controllers.model_driven:ModelDriven",
+    "flink": "slotwise.controllers.flink:Flink",
+    "threshold": "slotwise.controllers.threshold:Threshold",
+    "static": "slotwise.controllers.static:Static",
+}
 AUTO = "auto"
 """Not an algorithm of its own: the planner searches; see search.py."""
 
@@ -55,6 +63,8 @@ class Family:
     protocol: str
     """`module:class` of what each of them fulfils."""
     built_in: Mapping[str, str]
+    searched: bool = True
+    """A step of planning, for which `auto` searches the best."""
 
 
 FAMILIES: Mapping[str, Family] = {
@@ -63,6 +73,7 @@ FAMILIES: Mapping[str, Family] = {
         Family("allocator", "slotwise.allocators.base:Allocator", ALLOCATORS),
         Family("provisioner", "slotwise.provisioners.base:Provisioner", PROVISIONERS),
         Family("placer", "slotwise.placers.base:Placer", PLACERS),
+        Family("controller", "slotwise.controllers.base:Controller", CONTROLLERS, searched=False),
     )
 }
 
@@ -111,9 +122,15 @@ def placer(choice: Choice) -> Placer:
     return cast("Placer", _make(FAMILIES["placer"], choice))
 
 
+def controller(choice: Choice) -> Controller:
+    return cast("Controller", _make(FAMILIES["controller"], choice))
+
+
 def check_names(scheduler: Scheduler) -> None:
     """Raise the sentence about the first unknown name, before any work is done."""
     for noun, family in FAMILIES.items():
+        if not family.searched:
+            continue
         name = getattr(scheduler, noun).name
         if name != AUTO:
             _find(family, name)
@@ -171,7 +188,8 @@ def _find(family: Family, name: str) -> str | plugins.Offer:
     offered = {offer.name: offer for offer in plugins.offers(family.noun)}
     if name in offered and name != AUTO:
         return offered[name]
-    known = list(dict.fromkeys((*family.built_in, AUTO, *offered)))
+    auto = (AUTO,) if family.searched else ()
+    known = list(dict.fromkeys((*family.built_in, *auto, *offered)))
     raise SlotwiseError(f"unknown {family.noun} '{name}': {instead_of(name, known)}")
 
 

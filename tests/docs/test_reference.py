@@ -126,7 +126,8 @@ def test_command_line_has_every_option(command: str, capsys: pytest.CaptureFixtu
 
 def test_algorithms_has_every_member_with_its_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["algorithms", "--json"]) == cli.DONE
-    titles = {"Allocators": "allocator", "Provisioners": "provisioner", "Placers": "placer"}
+    families = ("allocator", "provisioner", "placer", "controller")
+    titles = {f"{family.capitalize()}s": family for family in families}
     found, expected = set(), set()
     for heading, rows in tables("algorithms.md").items():
         for row in rows:

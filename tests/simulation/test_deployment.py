@@ -358,3 +358,14 @@ def test_what_makes_no_sense_is_an_error() -> None:
         SimulatedDeployment(sized(1), restart_pause_s=0)
     with pytest.raises(ModelError, match="has no such operator"):
         SimulatedDeployment(sized(1), options=Options(service_of={"x": ServiceTimes()}))
+
+
+def test_operators_cost_what_the_first_plan_says_whatever_a_later_one_believes() -> None:
+    first = sized(2)
+    slower = plan(SHAPE, {"b": 1.0, "c": 20.0}, {"b": 3}, rate=5.0)
+    at_work = SimulatedDeployment(first, options=FIXED)
+    at_work.advance(10.0)
+    at_work.apply(slower)
+    at_work.advance(10.0)
+    assert load(at_work.observe(10.0), "b")["service_ms"] == pytest.approx(250.0)
+    assert at_work.plan is slower

@@ -33,8 +33,9 @@ def _described() -> Iterator[dict[str, Any]]:
         for member in registry.members(family):
             options = plugins.options(member.algorithm) if member.algorithm else {}
             yield _entry(member, _documentation(member.algorithm), options)
-        auto = registry.Member(family.noun, registry.AUTO, None, None)
-        yield _entry(auto, search.__doc__, {})
+        if family.searched:
+            auto = registry.Member(family.noun, registry.AUTO, None, None)
+            yield _entry(auto, search.__doc__, {})
 
 
 def _documentation(algorithm: type[Any] | None) -> str | None:

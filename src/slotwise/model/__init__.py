@@ -2,6 +2,7 @@
 
 from slotwise.model.allocation import Allocation, Bundle, OperatorAllocation, whole
 from slotwise.model.cluster import Cluster, Node, Slot, VmType
+from slotwise.model.decision import Decision, Gain
 from slotwise.model.deployment import Change, Deployment
 from slotwise.model.errors import ModelError, Refused, SlotwiseError
 from slotwise.model.goals import USUAL_HEADROOM, Goals, Verdict, missed
@@ -45,8 +46,10 @@ __all__ = [
     "Choice",
     "Cluster",
     "CommunicationSchedule",
+    "Decision",
     "Deployment",
     "FixedLoad",
+    "Gain",
     "Goals",
     "Grouping",
     "Hop",

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from slotwise.model.plan import Plan
 
 How = Literal["at once", "next batch", "restart"]
+MOVE_PAUSE_S = 0.5
+"""As measured on Spark: the gap between two batches, when threads go on in other slots."""
+RESTART_PAUSE_S = 3.0
+"""Likewise: a restart of the query from its checkpoint, with other threads."""
 
 
 @dataclass(frozen=True)

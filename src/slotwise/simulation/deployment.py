@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
 from slotwise.model import Change, ModelError, Observation, OperatorLoad, Plan, SlotwiseError
-from slotwise.model.deployment import check_seconds, check_window
+from slotwise.model.deployment import (
+    MOVE_PAUSE_S,
+    RESTART_PAUSE_S,
+    check_seconds,
+    check_window,
+)
 from slotwise.simulation.kernels.change import EventRun
 from slotwise.simulation.kernels.measure import Tally, visited
 from slotwise.simulation.kernels.world import World
@@ -61,8 +66,8 @@ class SimulatedDeployment:
         rate: float | None = None,
         options: Options | None = None,
         *,
-        move_pause_s: float = 0.5,
-        restart_pause_s: float = 3.0,
+        move_pause_s: float = MOVE_PAUSE_S,
+        restart_pause_s: float = RESTART_PAUSE_S,
         resolution_s: float = 0.5,
         kept_s: float = 600.0,
     ) -> None:
@@ -79,6 +84,7 @@ class SimulatedDeployment:
         check_seconds("resolution_s", resolution_s)
         check_seconds("kept_s", kept_s)
         self._plan, self._rate = plan, plan.rate if rate is None else rate
+        self._pipeline = plan.pipeline
         self._move_pause_s, self._restart_pause_s = move_pause_s, restart_pause_s
         self._resolution_s = min(resolution_s, kept_s)
         self._now_s, self._changes = 0.0, 0
@@ -103,12 +109,15 @@ class SimulatedDeployment:
         """Go over to `plan` now; the clock then stands at the end of the pause.
 
         What was in service starts again, and waiting tuples stay with their thread; see PlanChange.
+        Operators cost what the first plan's profiles say: those of a later plan are what its maker
+        believes.
         """
         check_same_topology(self._plan, plan)
         moves = plan.placement.threads == self._plan.placement.threads
         pause_s = self._move_pause_s if moves else self._restart_pause_s
         number = self._changes + 1
-        part, figures = part_of(plan, self._rate, self._options, number, self._now_s, pause_s)
+        real = replace(plan, pipeline=self._pipeline)
+        part, figures = part_of(real, self._rate, self._options, number, self._now_s, pause_s)
         self._events.change(part)
         self._events.tally = stretch_tally(part.world)
         self._plan, self._figures, self._changes = plan, figures, number

@@ -1,4 +1,4 @@
-"""Contract suites: what every allocator, provisioner and placer keeps, as tests to inherit.
+"""Contract suites: what the members of each family keep, as tests to inherit.
 
     import pytest
     from slotwise.testing.placers import PlacerContract
@@ -25,5 +25,8 @@ except ModuleNotFoundError as error:
 
 # So that a failed assertion in these modules shows its values, as one in a test file does.
 pytest.register_assert_rewrite(
-    *(f"{__name__}.{module}" for module in ("allocators", "answers", "placers", "provisioners"))
+    *(
+        f"{__name__}.{module}"
+        for module in ("allocators", "answers", "controllers", "placers", "provisioners")
+    )
 )

@@ -1,0 +1,261 @@
+"""The loop that drives a controller over a Deployment: let a period pass, observe, decide, apply.
+
+It works alike with a simulated deployment and one on Spark, and keeps these rules:
+
+- One change at a time: `Deployment.apply` returns when the new plan is in effect, and nothing is
+  observed or decided before.
+- A controller sees periods under the plan in effect only, from `warm_up_s` after a change on; not
+  figures that are older than the period, nor any where nothing was measured.
+- At most `changes_per_hour` changes in any hour. What a person forces counts, but is not limited.
+- What the deployment refuses leaves the last good plan in effect; after a failure the next change
+  waits for the warm-up, too.
+- What `apply` allows less than, what is held or forbidden, and what is one change too many, is
+  recommended only.
+
+Each period makes one Step; adaptation_journal.py writes them down, adaptation_summary.py adds them
+up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from slotwise.control_file import RECOMMENDED, Control, Forced, forced_plan, read_control
+from slotwise.controllers.base import Controller, Situation
+from slotwise.model import (
+    Change,
+    Decision,
+    Deployment,
+    Goals,
+    ModelError,
+    Observation,
+    Plan,
+    SlotwiseError,
+)
+from slotwise.model.decision import kind_of
+from slotwise.model.deployment import check_seconds
+
+Applying = Literal["never", "placement", "all"]
+Outcome = Literal["kept", "recommended", "applied", "refused", "not observed", "warming up"]
+HOUR_S = 3600.0
+SHORTEST = 0.5
+"""A window that is shorter than this part of a period is no basis for a decision."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a controller is driven."""
+
+    period_s: float = 10.0
+    apply: Applying = "all"
+    warm_up_s: float = 10.0
+    """What happens so soon after a change is not decided upon."""
+    changes_per_hour: int = 12
+
+    def __post_init__(self) -> None:
+        check_seconds("period_s", self.period_s)
+        if self.apply not in ("never", "placement", "all"):
+            raise ModelError(
+                f"invalid value '{self.apply}' for apply: expected never, placement or all"
+            )
+        if not self.warm_up_s >= 0:
+            raise ModelError(
+                f"invalid value '{self.warm_up_s}' for warm_up_s: expected seconds ≥ 0"
+            )
+        if self.changes_per_hour < 0:
+            raise ModelError(f"{self.changes_per_hour} changes per hour: expected an integer ≥ 0")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One period: what was seen, what was decided, what came of it."""
+
+    at_s: float
+    """When it ended."""
+    since_s: float
+    """When it began: the end of the one before. So the pause of a change is in the next period."""
+    plan: Plan
+    """In effect during it."""
+    seen: Observation | None
+    """None: nothing was measured, or only before this period."""
+    outcome: Outcome
+    decision: Decision | None = None
+    """None: there was none to make."""
+    forced: bool = False
+    """A person decided, not the controller."""
+    change: Change | None = None
+    note: str = ""
+    """Why it was not applied, or not decided, in one sentence."""
+    decided_in_s: float = 0.0
+
+
+@dataclass
+class Adaptation:
+    """A controller at work on a deployment. `steps` drives it."""
+
+    deployment: Deployment
+    controller: Controller
+    goals: Goals
+    rules: Rules = field(default_factory=Rules)
+    control: Path | None = None
+    """The control file; see control_file.py."""
+    stopwatch: Callable[[], float] = time.perf_counter
+    """For the time of decisions."""
+    changes: list[Change] = field(default_factory=list)
+    rates: list[tuple[float, float]] = field(default_factory=list)
+    recommended: Plan | None = None
+    """What was last recommended and not applied."""
+    _observations: list[Observation] = field(default_factory=list)
+    _forced: set[str] = field(default_factory=set)
+    _ready_s: float = 0.0
+    """Figures from before this are not decided upon."""
+    _stepped_s: float | None = None
+    """When the last period ended."""
+
+    def steps(self, seconds: float) -> Iterator[Step]:
+        """Run for so long, one Step after each period. The last period may be shorter."""
+        end_s = self.deployment.now_s() + seconds
+        while (left_s := end_s - self.deployment.now_s()) > 1e-6:
+            yield self._step(min(self.rules.period_s, left_s))
+
+    def _step(self, period_s: float) -> Step:
+        since_s = self.deployment.now_s() if self._stepped_s is None else self._stepped_s
+        plan = self.deployment.plan
+        self.deployment.advance(period_s)
+        self._stepped_s = self.deployment.now_s()
+        step = Step(self._stepped_s, since_s, plan, None, "not observed")
+        try:
+            step = replace(step, seen=self._observed(step))
+        except SlotwiseError as error:
+            step = replace(step, note=str(error))
+        return self._acted(step)
+
+    def _observed(self, step: Step) -> Observation:
+        """Raises SlotwiseError where nothing was measured in this period."""
+        seen = self.deployment.observe(step.at_s - step.since_s)
+        if seen.end_s is not None and seen.end_s <= step.since_s:
+            raise SlotwiseError(f"the last measurement is from second {seen.end_s:.0f}: too old")
+        self.rates.append((step.at_s, seen.offered_rate))
+        return seen
+
+    def _acted(self, step: Step) -> Step:
+        """What a person forces, else what the controller decides."""
+        try:
+            control = read_control(self.control)
+        except SlotwiseError as error:
+            control, step = Control(hold=True), replace(step, note=str(error))
+        if control.force is not None and control.force.id not in self._forced:
+            return self._force(step, control.force)
+        if step.seen is None:
+            return step
+        if not self._is_ready(step.seen):
+            return replace(step, outcome="warming up")
+        self._remember(step.seen)
+        return self._decided(step, control)
+
+    def _is_ready(self, seen: Observation) -> bool:
+        if seen.start_s is None or seen.end_s is None:
+            return True
+        long_enough = seen.end_s - seen.start_s >= SHORTEST * self.rules.period_s
+        return long_enough and seen.start_s >= self._ready_s - 1e-6
+
+    def _remember(self, seen: Observation) -> None:
+        """Traffic between threads is large: it is kept of the newest only."""
+        if self._observations:
+            self._observations[-1] = replace(
+                self._observations[-1], thread_traffic=None, slot_traffic=None, node_traffic=None
+            )
+        self._observations.append(seen)
+        del self._observations[: -max(1, round(HOUR_S / self.rules.period_s))]
+
+    def _decided(self, step: Step, control: Control) -> Step:
+        situation = Situation(
+            self.deployment.plan,
+            tuple(self._observations),
+            self.goals,
+            step.at_s,
+            self.rules.period_s,
+            self.rates,
+            tuple(self.changes),
+        )
+        began = self.stopwatch()
+        try:
+            decision = self.controller.decide(situation)
+        except SlotwiseError as error:
+            decision = Decision.keep(f"no plan was found: {error}")
+        step = replace(step, decision=decision, decided_in_s=self.stopwatch() - began)
+        if decision.plan is None:
+            return replace(step, outcome="kept")
+        if obstacle := self._obstacle(decision, control, step.at_s):
+            self.recommended = decision.plan
+            note = f"{step.note}; {obstacle}" if step.note else obstacle
+            return replace(step, outcome="recommended", note=note)
+        return self._applied(step, decision.plan)
+
+    def _obstacle(self, decision: Decision, control: Control, now_s: float) -> str | None:
+        """Why the decision is not to be applied."""
+        if self.rules.apply == "never":
+            return "changes are recommended only (apply never)"
+        if self.rules.apply == "placement" and decision.kind != "re-place":
+            return "only placements are changed (apply placement)"
+        if control.hold:
+            return "changes are on hold by the control file"
+        if decision.kind in control.forbid:
+            return f"the control file forbids to {decision.kind}"
+        recent = sum(1 for change in self.changes if change.at_s > now_s - HOUR_S)
+        if recent >= self.rules.changes_per_hour:
+            return f"{recent} changes were made within the last hour, as many as allowed"
+        return None
+
+    def _force(self, step: Step, forced: Forced) -> Step:
+        self._forced.add(forced.id)
+        step = replace(step, forced=True)
+        try:
+            plan = self._forced_plan(forced)
+            pause_s = Situation(step.plan, (), self.goals, 0.0, changes=self.changes).pause_s(plan)
+            reason = f"forced by the control file (id {forced.id})"
+            decision = Decision.change(step.plan, plan, reason, pause_s)
+        except SlotwiseError as error:
+            return replace(step, outcome="refused", note=str(error))
+        return self._applied(replace(step, decision=decision), plan)
+
+    def _forced_plan(self, forced: Forced) -> Plan:
+        if forced.plan != RECOMMENDED:
+            assert self.control is not None
+            return forced_plan(forced, self.control)
+        if self.recommended is None or kind_of(self.deployment.plan, self.recommended) == "keep":
+            raise SlotwiseError("nothing is recommended that is not in effect already")
+        return self.recommended
+
+    def _applied(self, step: Step, plan: Plan) -> Step:
+        """Apply it; what is refused or fails leaves the plan that the deployment then has."""
+        try:
+            change = self.deployment.apply(plan)
+        except SlotwiseError as error:
+            self._begin_again()
+            return replace(step, outcome="refused", note=str(error))
+        self.changes.append(change)
+        self.recommended = None
+        self._begin_again()
+        return replace(step, outcome="applied", change=change)
+
+    def _begin_again(self) -> None:
+        self._observations.clear()
+        self._ready_s = self.deployment.now_s() + self.rules.warm_up_s
+
+
+def adapted(
+    deployment: Deployment,
+    controller: Controller,
+    seconds: float,
+    rules: Rules | None = None,
+    goals: Goals | None = None,
+    control: Path | None = None,
+) -> Iterator[Step]:
+    """Run `deployment` for so long under the controller; the goals are the plan's unless given."""
+    wanted = goals or deployment.plan.pipeline.goals
+    return Adaptation(deployment, controller, wanted, rules or Rules(), control).steps(seconds)

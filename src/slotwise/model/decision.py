@@ -1,0 +1,80 @@
+"""What a controller decides: keep the plan in effect or change it, and what that should do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from slotwise.model.errors import ModelError
+from slotwise.model.plan import Plan
+
+Kind = Literal["keep", "re-place", "re-plan"]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The figure that a change is made for, now and as expected after it."""
+
+    figure: str
+    """A field of Observation: `latency_p99_ms`, `inter_node_traffic`, `cost_per_hour`, …"""
+    before: float | None
+    """None: not known, or without a bound."""
+    after: float | None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Keep the plan in effect; or a new plan: with threads in other slots only (`re-place`), or
+    with other threads or machines (`re-plan`).
+    """
+
+    kind: Kind
+    reason: str
+    """One sentence with the figures, for people."""
+    plan: Plan | None = None
+    """The new plan; None: keep."""
+    gain: Gain | None = None
+    pause_s: float = 0.0
+    """How long the change is expected to hold up all tuples."""
+    cost_per_hour: float | None = None
+    """What the machines cost after it."""
+
+    def __post_init__(self) -> None:
+        if (self.kind == "keep") != (self.plan is None):
+            raise ModelError(f"a decision to {self.kind} has a plan exactly if it changes it")
+
+    @classmethod
+    def keep(cls, reason: str) -> Decision:
+        return cls("keep", reason)
+
+    @classmethod
+    def change(
+        cls, before: Plan, plan: Plan, reason: str, pause_s: float, gain: Gain | None = None
+    ) -> Decision:
+        """Go over from `before` to `plan`."""
+        kind = kind_of(before, plan)
+        if kind == "keep":
+            raise ModelError("a decision to change has the plan in effect: expected another one")
+        return cls(kind, reason, plan, gain, pause_s, plan.cost_per_hour)
+
+
+def kind_of(before: Plan, plan: Plan) -> Kind:
+    """What it takes to go over from one plan to the other.
+
+    Plans that put the same threads in the same slots of the same machines are one plan, whatever
+    else they say.
+    """
+    same_machines = before.cluster.nodes == plan.cluster.nodes
+    if before.placement.threads != plan.placement.threads or not same_machines:
+        return "re-plan"
+    moved = (before.placement.slots != plan.placement.slots).any()
+    routed = any(
+        before.routing(stream) != plan.routing(stream)
+        or (plan.routing(stream) == "weighted" and _weights(before, plan, stream.target))
+        for stream in plan.pipeline.topology.streams
+    )
+    return "re-place" if moved or routed else "keep"
+
+
+def _weights(before: Plan, plan: Plan, operator: str) -> bool:
+    return before.weights.get(operator) != plan.weights.get(operator)

@@ -1,0 +1,266 @@
+"""The loop on timelines: a scripted deployment, and controllers that follow a script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slotwise.adaptation import Adaptation, Rules, Step
+from slotwise.adaptation_journal import journaled
+from slotwise.adaptation_summary import Summary
+from slotwise.controllers.base import Situation
+from slotwise.model import Change, Decision, ModelError, Observation, Plan, SlotwiseError
+from slotwise.spec.plan_json import plan_to_json
+from tests.controllers.timelines import ScriptedDeployment, plan_at, seen
+
+SMALL, LARGE = plan_at(150.0), plan_at(350.0)
+MOVED = replace(SMALL, placement=replace(SMALL.placement, slots=SMALL.placement.slots[::-1].copy()))
+
+
+@dataclass
+class Scripted:
+    """Decides what `want(situation)` wants, and notes what it was asked."""
+
+    want: Callable[[Situation], Plan | None] = lambda situation: None
+    name: str = "scripted"
+    asked: list[Situation] = field(default_factory=list)
+
+    def decide(self, situation: Situation) -> Decision:
+        self.asked.append(situation)
+        plan = self.want(situation)
+        if plan is None or plan is situation.plan:
+            return Decision.keep("all is well")
+        return Decision.change(situation.plan, plan, "as the script says", 3.0)
+
+
+def toggling(situation: Situation) -> Plan:
+    return LARGE if situation.plan is SMALL else SMALL
+
+
+def run(
+    deployment: ScriptedDeployment,
+    controller: Scripted,
+    seconds: float,
+    control: Path | None = None,
+    **rules: Any,
+) -> list[Step]:
+    loop = Adaptation(
+        deployment,
+        controller,
+        deployment.plan.pipeline.goals,
+        Rules(**rules),
+        control,
+        stopwatch=lambda: 0.0,
+    )
+    return list(loop.steps(seconds))
+
+
+def outcomes(steps: list[Step]) -> list[str]:
+    return [step.outcome for step in steps]
+
+
+def test_each_period_is_observed_and_decided_once() -> None:
+    controller = Scripted()
+    steps = run(ScriptedDeployment(SMALL), controller, 35.0)
+    assert [(step.since_s, step.at_s) for step in steps] == [(0, 10), (10, 20), (20, 30), (30, 35)]
+    assert outcomes(steps) == ["kept"] * 4
+    assert [len(asked.observations) for asked in controller.asked] == [1, 2, 3, 4]
+    assert controller.asked[-1].rates == [(10, 150), (20, 150), (30, 150), (35, 150)]
+
+
+def test_after_a_change_nothing_is_decided_before_a_whole_period_past_the_warm_up() -> None:
+    """A change at 10 s, a pause of 2 s: the period to 22 s is warm-up, that to 32 s is not."""
+    deployment = ScriptedDeployment(SMALL)
+    controller = Scripted(lambda situation: LARGE)
+    steps = run(deployment, controller, 40.0)
+    assert outcomes(steps) == ["applied", "warming up", "kept", "kept"]
+    assert steps[0].change == Change(12.0, "restart", 2.0)
+    assert (steps[1].since_s, steps[1].at_s) == (10.0, 22.0)  # the pause is in it
+    first = controller.asked[1]
+    assert first.plan is LARGE
+    assert [each.start_s for each in first.observations] == [22.0]
+    assert first.changed_s == 12.0
+    assert first.pause_s(SMALL) == 2.0  # as measured, not as usual
+
+
+def test_a_warm_up_that_is_longer_than_a_period() -> None:
+    steps = run(ScriptedDeployment(SMALL), Scripted(lambda s: LARGE), 62.0, warm_up_s=30.0)
+    assert outcomes(steps) == ["applied", *["warming up"] * 3, "kept", "kept"]
+
+
+def test_changes_per_hour_are_bounded() -> None:
+    deployment = ScriptedDeployment(SMALL)
+    steps = run(deployment, Scripted(toggling), 7200.0, changes_per_hour=5)
+    times_s = [at_s for at_s, _ in deployment.applied]
+    assert len(times_s) == 10
+    assert all(later - first > 3600 for first, later in zip(times_s, times_s[5:], strict=False))
+    notes = {step.note for step in steps if step.outcome == "recommended"}
+    assert notes == {"5 changes were made within the last hour, as many as allowed"}
+
+
+@pytest.mark.parametrize(
+    ("apply", "wanted", "expected"),
+    [
+        ("never", LARGE, "recommended"),
+        ("never", MOVED, "recommended"),
+        ("placement", LARGE, "recommended"),
+        ("placement", MOVED, "applied"),
+        ("all", LARGE, "applied"),
+    ],
+)
+def test_only_what_is_allowed_is_applied(apply: str, wanted: Plan, expected: str) -> None:
+    deployment = ScriptedDeployment(SMALL)
+    (step,) = run(deployment, Scripted(lambda s: wanted), 10.0, apply=apply)
+    assert step.outcome == expected
+    assert bool(deployment.applied) == (expected == "applied")
+
+
+def test_what_is_refused_leaves_the_last_good_plan_in_effect() -> None:
+    deployment = ScriptedDeployment(SMALL, refusals=["no executor came up"])
+    steps = run(deployment, Scripted(lambda s: LARGE), 40.0)
+    assert outcomes(steps) == ["refused", "warming up", "applied", "warming up"]
+    assert steps[0].note == "no executor came up"
+    assert steps[1].plan is SMALL
+
+
+def test_nothing_is_decided_on_silence_or_on_old_figures() -> None:
+    def see(plan: Plan, now_s: float) -> Observation | None:
+        if now_s == 10:
+            return None
+        return seen(plan, end_s=20.0 if now_s in (20, 30) else now_s)
+
+    controller = Scripted()
+    steps = run(ScriptedDeployment(SMALL, see), controller, 40.0)
+    assert outcomes(steps) == ["not observed", "kept", "not observed", "kept"]
+    assert steps[0].note == "the run has measured nothing yet"
+    assert steps[2].note == "the last measurement is from second 20: too old"
+    assert len(controller.asked) == 2
+
+
+def test_a_controller_that_finds_no_plan_keeps_the_one_in_effect() -> None:
+    def refuse(situation: Situation) -> Plan:
+        raise SlotwiseError("16 machines are not enough")
+
+    (step,) = run(ScriptedDeployment(SMALL), Scripted(refuse), 10.0)
+    assert step.outcome == "kept"
+    assert step.decision == Decision.keep("no plan was found: 16 machines are not enough")
+
+
+class TestAPerson:
+    """Writes the control file between two periods."""
+
+    def test_holds_and_forbids_changes(self, tmp_path: Path) -> None:
+        control = tmp_path / "control.json"
+        for content, wanted, note in (
+            ('{"hold": true}', LARGE, "changes are on hold by the control file"),
+            ('{"forbid": ["re-plan"]}', LARGE, "the control file forbids to re-plan"),
+        ):
+            control.write_text(content)
+            (step,) = run(ScriptedDeployment(SMALL), Scripted(lambda s, p=wanted: p), 10.0, control)
+            assert (step.outcome, step.note) == ("recommended", note)
+        (step,) = run(ScriptedDeployment(SMALL), Scripted(lambda s: MOVED), 10.0, control)
+        assert step.outcome == "applied"
+
+    def test_forces_a_plan_once(self, tmp_path: Path) -> None:
+        control = tmp_path / "control.json"
+        (tmp_path / "plan.json").write_text(plan_to_json(LARGE))
+        control.write_text('{"hold": true, "force": {"id": 1, "plan": "plan.json"}}')
+        deployment = ScriptedDeployment(SMALL)
+        steps = run(deployment, Scripted(), 40.0, control, apply="never")
+        assert outcomes(steps) == ["applied", "warming up", "kept", "kept"]
+        assert steps[0].forced
+        assert deployment.plan.threads == LARGE.threads
+
+    def test_forces_what_was_recommended(self, tmp_path: Path) -> None:
+        control = tmp_path / "control.json"
+
+        def want(situation: Situation) -> Plan:
+            control.write_text('{"force": {"id": "now", "plan": "recommended"}}')
+            return LARGE
+
+        deployment = ScriptedDeployment(SMALL)
+        steps = run(deployment, Scripted(want), 20.0, control, apply="never")
+        assert outcomes(steps) == ["recommended", "applied"]
+        assert deployment.plan is LARGE
+
+    @pytest.mark.parametrize(
+        ("content", "problem"),
+        [
+            ("{", "Expecting property name"),
+            ("[]", "expected an object"),
+            ('{"holt": true}', "unknown key 'holt': did you mean 'hold'"),
+            ('{"hold": 1}', "invalid value '1' for hold"),
+            ('{"forbid": "re-plan"}', "expected a list of re-place, re-plan"),
+            ('{"force": "plan.json"}', "invalid value for force"),
+        ],
+    )
+    def test_is_not_overlooked_when_the_file_is_wrong(
+        self, tmp_path: Path, content: str, problem: str
+    ) -> None:
+        control = tmp_path / "control.json"
+        control.write_text(content)
+        (step,) = run(ScriptedDeployment(SMALL), Scripted(lambda s: LARGE), 10.0, control)
+        assert step.outcome == "recommended"
+        assert problem in step.note
+        assert "on hold" in step.note
+
+    def test_reads_why_a_forced_plan_was_refused(self, tmp_path: Path) -> None:
+        control = tmp_path / "control.json"
+        control.write_text('{"force": {"id": 1, "plan": "missing.json"}}')
+        steps = run(ScriptedDeployment(SMALL), Scripted(), 20.0, control)
+        assert outcomes(steps) == ["refused", "kept"]
+        assert "missing.json" in steps[0].note
+
+
+def test_the_journal_has_a_line_per_period_with_all_that_matters(tmp_path: Path) -> None:
+    path = tmp_path / "decisions.jsonl"
+    loop = Adaptation(ScriptedDeployment(SMALL), Scripted(lambda s: LARGE), SMALL.pipeline.goals)
+    steps = list(journaled(loop.steps(30.0), path))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["outcome"] for line in lines] == outcomes(steps)
+    first = lines[0]
+    assert first["decision"]["kind"] == "re-plan"
+    assert first["decision"]["expected"]["pause_s"] == 3.0
+    assert first["change"] == {"at_s": 12.0, "how": "restart", "pause_s": 2.0}
+    assert first["decision"]["plan"]["threads"] == LARGE.threads
+    assert first["decision"]["changes"][0] == "work: 2 → 4 threads"
+    assert first["observation"]["offered_rate"] == 150.0
+    assert first["goals"][1]["goal"] == "latency_p99_ms"
+    assert "decision" not in lines[1]
+
+
+def test_a_journal_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SlotwiseError, match="the decisions cannot be written"):
+        list(journaled([], tmp_path / "missing" / "decisions.jsonl"))
+
+
+def test_a_summary_adds_up_periods_by_their_length() -> None:
+    """22 s over the goal of 100 ms, the pause of the change included."""
+
+    def see(plan: Plan, now_s: float) -> Observation:
+        return seen(plan, end_s=now_s, latency_p99_ms=150.0 if now_s <= 22 else 50.0)
+
+    steps = run(ScriptedDeployment(SMALL, see), Scripted(lambda s: LARGE), 42.0)
+    summary = Summary.of(steps, SMALL.pipeline.goals)
+    assert summary.seconds == 42.0
+    assert summary.violation_s == 22.0
+    assert summary.changes == 1
+    assert summary.pause_s == 2.0
+    assert summary.worst_p99_ms == 150.0
+    assert summary.slot_hours == pytest.approx((10 * SMALL.slots + 32 * LARGE.slots) / 3600)
+    assert summary.cost == pytest.approx(
+        (10 * SMALL.cost_per_hour + 32 * LARGE.cost_per_hour) / 3600
+    )
+
+
+@pytest.mark.parametrize(
+    "rules", [{"period_s": 0.0}, {"apply": "some"}, {"warm_up_s": -1.0}, {"changes_per_hour": -1}]
+)
+def test_rules_that_cannot_work_are_refused(rules: dict[str, Any]) -> None:
+    with pytest.raises(ModelError):
+        Rules(**rules)
