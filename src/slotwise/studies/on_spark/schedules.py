@@ -100,6 +100,7 @@ def told(results: Mapping[str, Scheduled], hops: Hops, change: Changed, effort: 
         ),
         charts=(*_bars(results), _scatter(results), _timeline(change)),
         remarks=remarks(results, hops, change, accuracies),
+        on_spark=True,
     )
 
 
@@ -275,8 +276,8 @@ def remarks(
         f"saves: {_listed(cores)}.",
         "A hop takes "
         + ", ".join(f"{delays[far]:.1f} ms {far} ({cpu[far]:.0f} µs of CPU)" for far in delays)
-        + ". A tuple waits up to 5 ms for its send buffer, however near its next thread is, so that "
-        "little latency is saved where nodes share one machine.",
+        + ". A tuple waits up to 5 ms for its send buffer, however near its next thread is, so "
+        "that little latency is saved where nodes share one machine.",
         f"Traffic is predicted with a mean error of {_error(found, 'tuples/s between nodes')}, "
         f"latency of {_error(found, 'mean ms')}, CPU of {_error(found, 'cores in use')}. "
         "Predictions divide a stream evenly over its threads; that half of the values are "
