@@ -18,8 +18,10 @@ from slotwise.spark.stage import Stage
 from slotwise.spark.supervise import supervise
 from slotwise.spark.waiting import await_tuples
 
-SETTLED_S = 8.0
-"""The first rate holds so much longer: what came due while the query started is worked off."""
+SETTLING, SETTLED_S = 0.2, 40.0
+"""Before the first step, this part of the predicted capacity for so long. Java compiles a new query
+in every executor, which takes all of a small CPU quota for half a minute, and what came due
+meanwhile is to be worked off."""
 WARM_UP_S, MEASURED_S = 2.0, 5.0
 """Of each step."""
 PARTS = (0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3)
@@ -98,8 +100,9 @@ def climb(
     assert plan.predicted is not None
     step_s = WARM_UP_S + measured_s
     stairs = Schedule.stairs(parts, step_s)
-    late = Schedule(((0.0, parts[0]), *((at + SETTLED_S, part) for at, part in stairs.points)))
-    options = stage.options(rate=plan.predicted.capacity, schedule=late, **settings)
+    begins = ((0.0, SETTLING), (SETTLED_S, SETTLING))
+    later = Schedule((*begins, *((at + SETTLED_S, part) for at, part in stairs.points)))
+    options = stage.options(rate=plan.predicted.capacity, schedule=later, **settings)
     steps: list[Step] = []
     with stage.query(outline(plan), options) as run:
         await_tuples(run)
