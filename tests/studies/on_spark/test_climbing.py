@@ -18,7 +18,12 @@ def test_the_peak_is_the_highest_stable_rate() -> None:
 
 def test_one_unstable_step_does_not_end_a_climb() -> None:
     seen = climb(step(50), step(70, False), step(80), step(90, False), step(95, False), step(99))
-    assert seen.peak == 80
+    assert seen._before_the_end[-1].rate == 80
+
+
+def test_what_comes_out_of_an_overloaded_plan_is_finer_than_the_steps() -> None:
+    assert climb(step(50), step(80), step(90, False), step(100, False)).peak == pytest.approx(81)
+    assert climb(step(50), step(85), step(90, False), step(100, False)).peak == 85
 
 
 def test_a_step_that_works_off_a_backlog_is_not_stable() -> None:

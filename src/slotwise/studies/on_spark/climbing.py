@@ -18,12 +18,12 @@ from slotwise.spark.stage import Stage
 from slotwise.spark.supervise import supervise
 from slotwise.spark.waiting import await_tuples
 
-SETTLING, COMPILED_S, SETTLED_S = 0.4, 18.0, 23.0
+SETTLING, COMPILED_S, SETTLED_S = 0.4, 14.0, 18.0
 """Before the first step, this part of the predicted capacity: without CPU quotas while Java
 compiles the query in every executor, and until the other time with them."""
 WARM_UP_S, MEASURED_S = 2.0, 5.0
 """Of each step."""
-PARTS = (0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3)
+PARTS = (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35)
 """Steps, as parts of the predicted capacity."""
 
 
@@ -56,11 +56,14 @@ class Climb:
 
     @property
     def peak(self) -> float:
-        """The highest rate that was stable below the first unstable one; what came out of the
-        pipeline at the first step if that was unstable already.
+        """The highest rate that was stable, or what came out at the next step, which was offered
+        more than it can do: that is finer than the steps.
         """
-        stable = [step.rate for step in self._before_the_end if step.stable]
-        return max(stable) if stable else self.steps[0].throughput or 0.0
+        below = self._before_the_end
+        stable = [step.rate for step in below if step.stable]
+        next_steps = self.steps[len(below) : len(below) + 1]
+        came_out = [step.throughput or 0.0 for step in next_steps if step.stable is False]
+        return max([*stable, *came_out], default=0.0)
 
     def nearest(self, part: float) -> Step:
         """The stable step nearest to this part of the peak."""
