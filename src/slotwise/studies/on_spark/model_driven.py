@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
+
 import slotwise
 from slotwise.model import Cluster, Goals, Node, Pipeline, Plan, Platform, Refused
 from slotwise.planner import Request, plan_with
@@ -35,7 +37,6 @@ NODES, SLOTS_PER_NODE = 3, 2
 DAGS = ("linear", "diamond", "star", "finance")
 MOST_THREADS = 16
 """Of an operator in a slot: what the profiles are measured up to."""
-THREADS_PER_SLOT = 64
 RATE_STEP = 0.02
 """Planned and simulated rates are found to this part of themselves."""
 SIMULATED_INPUTS = 20_000
@@ -59,7 +60,7 @@ def study(lab: Lab) -> Study:
     }
     trials = [_trial(" ".join(key), plan) for key, plan in plans.items()]
     trials += [_trial(" ".join((*key, "weighted")), plan) for key, plan in weighted.items()]
-    rows = lab.measured(trials, lambda: _stage(next(iter(plans.values()))))
+    rows = lab.measured(trials, lambda: _stage(list(plans.values())))
     points = [
         _point(key, plan, rows, lab.effort)
         for key, plan in lab.effort.each(list(plans.items()), "simulations")
@@ -134,15 +135,15 @@ def _weighted(plan: Plan) -> Plan:
 
 
 @contextmanager
-def _stage(first: Plan) -> Iterator[Stage]:
-    """After a first query, in which Java compiles."""
+def _stage(plans: Sequence[Plan]) -> Iterator[Stage]:
+    """With room for all threads of any plan's slot; after a first query, in which Java compiles."""
     with stage(
         cluster(),
-        threads_per_slot=THREADS_PER_SLOT,
+        threads_per_slot=max(int(np.bincount(plan.placement.slots).max()) for plan in plans),
         slot_memory_mb=SLOT.memory_mb,
         cores=SLOT.cores,
     ) as on:
-        climb(on, first, parts=(0.5, 0.7))
+        climb(on, plans[0], parts=(0.5, 0.7))
         yield on
 
 
