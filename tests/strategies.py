@@ -114,8 +114,7 @@ profile_forms = st.builds(
 )
 platforms = st.builds(
     Platform,
-    not_negative,
-    not_negative,
+    *[not_negative] * 3,
     *[st.builds(Hop, *[not_negative] * 4)] * 3,
     *[not_negative] * 6,
     positive,

@@ -88,6 +88,34 @@ def test_slots_in_use_take_cpu_and_memory_when_idle() -> None:
     assert predicted.capacity == pytest.approx(80.0)
 
 
+WAITING = ThreadTable((ThreadRow(1, 10.0, 0.0, 0.0), ThreadRow(4, 40.0, 0.4, 0.0)))
+
+
+def waiting(profile: Profile) -> Plan:
+    """Four threads of `a` in slot 0, its source and what it feeds elsewhere."""
+    served = {"in": FAST, "a": profile, "b": FAST}
+    return plan_of(topology("in>a", "a>b"), served, {"in": [1], "a": [0] * 4, "b": [2]}, 20.0)
+
+
+def test_threads_take_cpu_when_idle() -> None:
+    """Each 0.02 of a core, which is 0.08 of a slot of a quarter."""
+    idle = Platform(thread_cpu=0.02, cores=0.25)
+    plan = waiting(ServiceRate(10.0, cpu=0.0))
+    predicted = predict(on(idle, plan))
+    assert [slot.cpu for slot in predicted.slots[:3]] == pytest.approx([0.32, 0.08, 0.08])
+    full = predict(on(replace(idle, thread_cpu=0.0625), plan))
+    assert full.capacity == pytest.approx(40.0)  # they only wait
+    typed = waiting(ServiceRate(10.0, cpu=0.5))
+    assert predict(on(idle, typed)).capacity == pytest.approx(40 * 0.68 / 2)
+
+
+def test_an_experiment_has_measured_what_its_other_threads_take_when_idle() -> None:
+    """0.4 of a slot with four threads at 40/s; three of them take 0.24 at any rate."""
+    table = ProfileForms(table=WAITING, measurement=replace(MEASURED, cores=0.25))
+    predicted = predict(on(Platform(thread_cpu=0.02, cores=0.25), waiting(table)))
+    assert predicted.slots[0].cpu == pytest.approx(4 * 0.08 + (0.4 - 0.24) * 20 / 40)
+
+
 def test_cpu_counts_in_slots_and_time_in_cores() -> None:
     """A slot of a quarter of a core: 1 ms of a core is 4 ms of the slot, but 1 ms of a thread."""
     hop = Platform(in_node=Hop(send_us=1000.0), cores=0.25)

@@ -74,7 +74,7 @@ def test_the_platform() -> None:
     shown = lines(platform_report(PLATFORM))
     assert "within a slot 4.00 0.50 140.0 3.25" in shown
     assert "between nodes 40.0 0 0 0" in shown
-    assert "A slot without tuples 0.0123 cores, 80.0 MB" in shown
+    assert "A slot without tuples 0.0123 cores, each thread 0, 80.0 MB" in shown
     assert "Source 6.00 µs of CPU per tuple" in shown
     assert "Sink 7.00 µs of CPU per tuple" in shown
     assert "Meters 0.75 µs of CPU per tuple" in shown

@@ -39,11 +39,14 @@ class Platform:
 
     An operator's typed profile is its own work only: predictions add hops, meters, source and sink.
     A profile measured by an experiment includes the meters and hops from and to other slots of the
-    node (`in_node`): there only the difference to the actual hops counts.
+    node (`in_node`): there only the difference to the actual hops counts. So with threads without
+    tuples: it includes all but one.
     """
 
     slot_cpu: float = 0.0
-    """Cores that a slot in use takes without tuples."""
+    """Cores that a slot in use takes without threads."""
+    thread_cpu: float = 0.0
+    """Cores that each of its threads takes without tuples, beside that."""
     slot_memory_mb: float = 0.0
     """Memory that a slot in use takes without tuples."""
     in_slot: Hop = Hop()

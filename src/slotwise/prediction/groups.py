@@ -132,10 +132,11 @@ def groups_of(pipeline: Pipeline, cluster: Cluster, placement: Placement) -> Gro
             table = pipeline.profiles.table(each.name, float(sent[position]))
             rate, core, memory = table.figures(threads[here].astype(np.float64))
             figures[:, here] = rate * speed[here], core * speed[here], memory
+    platform, profiles = pipeline.platform, pipeline.profiles
+    always[0] += threads * platform.thread_cpu / platform.cores
     leads = np.zeros(len(operator), dtype=np.bool_)
     unkeyed = np.zeros(len(operator))
     peak, cpu, mem = figures
-    platform, profiles = pipeline.platform, pipeline.profiles
     groups = Groups(
         *(operator, slot, threads, peak, cpu, mem, leads, unkeyed, unkeyed, always[0], always[1]),
         operators=len(placement.threads),

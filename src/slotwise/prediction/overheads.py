@@ -7,8 +7,9 @@ stands in for c_t: both are the same thing.
 
 Buffers cost CPU of the slots at both ends, beside their threads (prediction.buffers).
 
-A profile that was measured by an experiment includes hops between slots of a node, both ways, and
-the meters. They are taken off first (`own`), then what the tuples really do is added.
+A profile that was measured by an experiment includes hops between slots of a node, both ways, the
+meters, and what threads take without tuples. They are taken off first (`own`), then what the tuples
+really do is added.
 """
 
 from __future__ import annotations
@@ -130,6 +131,7 @@ def _platform_overheads(
     # A thread is as fast as its core. In a measured slot that was full, it waited for CPU as well.
     full = measured & (groups.cpu >= FULL_SLOT * speed * (1 - groups.idle_cpu))
     speed = np.where(full, np.minimum(speed, groups.cpu * cores / groups.threads), speed)
+    groups = _without_idle_threads(groups, pipeline.platform, measured)
     included = receive[:, 1] + _sent_per_tuple(pipeline, unit)[groups.operator] * send[:, 1]
     buffers = _measured_buffers(pipeline, cluster, groups)
     cpu = np.where(measured, included + buffers, 0.0)
@@ -148,6 +150,17 @@ def _platform_overheads(
         cores=cores,
         buffers=_buffer_costs(pipeline.platform, part / cores),
     )
+
+
+def _without_idle_threads(
+    groups: Groups, platform: Platform, measured: NDArray[np.bool_]
+) -> Groups:
+    """An experiment's CPU is above that of a slot with one thread and no tuples: what the other
+    threads took without tuples is in it, and counts at any rate already (`always_cpu`).
+    """
+    others = (groups.threads - 1) * platform.thread_cpu / platform.cores
+    left = np.maximum(groups.cpu - others, LEAST_OWN * groups.cpu)
+    return replace(groups, cpu=np.where(measured, left, groups.cpu))
 
 
 def _own(

@@ -3,9 +3,10 @@
 The operator under test passes records on. Rates, threads, sizes and distances vary, and CPU of its
 slot is explained by least squares:
 
-    cores = buffers received · b + buffers sent · b + tuples · t
+    cores = buffers received · b + buffers sent · b + tuples · t + threads · i
 
-`b` is the CPU for a buffer at either end, `t` for a tuple that is received, metered and sent on.
+`b` is the CPU for a buffer at either end, `t` for a tuple that is received, metered and sent on,
+`i` for a thread that only waits for tuples, which is measured by itself.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ FLUSH_MS = 5.0
 """spark.shuffle.streaming.networkBufferMaxWaitTimeMs, as sessions set it."""
 BUFFER_BYTES = 32768.0
 SMALL_BYTES, LARGE_BYTES = 100, 4000
+IDLE_THREADS = 16
 IDLE_RATE = 1.0
 WARM_RATE = 20_000.0
 LOW_RATE = 100.0
@@ -59,6 +61,14 @@ def measure_idle(bench: Bench) -> Idle:
     return Idle(seen.cpu_cores, seen.memory_mb or 0.0)
 
 
+def measure_idle_thread(bench: Bench, case: Case) -> float:
+    """Cores that a thread of the case takes without tuples, one in a slot with many: Spark's tasks
+    look for input all the time. `bench.idle` has been measured, with one thread.
+    """
+    seen = trial(bench, case, IDLE_THREADS, IDLE_RATE, Times(2.0, 5.0))
+    return seen.cpu_cores / (IDLE_THREADS - 1)
+
+
 def measure_platform(
     bench: Bench, progress: Callable[[str], None] = lambda sentence: None
 ) -> tuple[Platform, tuple[Trial, ...]]:
@@ -76,8 +86,10 @@ def measure_platform(
         return found
 
     trial(bench, small, max(THREADS), WARM_RATE, Times(10.0, 1.0))  # Java compiles
+    thread_cores = measure_idle_thread(bench, small)
+    progress(f"a thread without tuples takes {thread_cores:.4f} cores")
     remote = [seen(small, threads, rate) for threads in THREADS for rate in RATES]
-    explained = explain(remote)
+    explained = explain(remote, thread_cores)
     per_kb_s = _per_kb_s(seen(large, 1, HIGH_RATE / 4), explained)
     delays = {far: _delay_ms(seen(small, 1, LOW_RATE, far)) for far in ("slot", "node", "cluster")}
     node = explain([seen(small, 1, rate, "node") for rate in (RATES[0], HIGH_RATE)])
@@ -85,7 +97,8 @@ def measure_platform(
     ends = {kind: _end_s(seen, bench, kind, explained) for kind in ("source", "sink")}
     return (
         Platform(
-            slot_cpu=bench.idle.cpu_cores,
+            slot_cpu=max(bench.idle.cpu_cores - thread_cores, 0.0),
+            thread_cpu=thread_cores,
             slot_memory_mb=bench.idle.memory_mb,
             in_slot=_hop(slot, per_kb_s, delays["slot"]),
             in_node=_hop(node, per_kb_s, delays["node"]),
@@ -105,19 +118,21 @@ def measure_platform(
 def measure_hops(
     bench: Bench, progress: Callable[[str], None] = lambda sentence: None
 ) -> tuple[Platform, tuple[Trial, ...]]:
-    """Idle slots and hops only: four trials, at rates for a slot with a small CPU quota.
+    """Idle slots and hops only: five trials, at rates for a slot with a small CPU quota.
 
     Hops between nodes stand for all: Spark's shuffle takes about the same for every distance on one
     machine. `bench.idle` has been measured.
     """
     case = passing(bench, SMALL_BYTES)
     trial(bench, case, 1, max(SLOW_RATES), Times(10.0, 1.0))  # Java compiles
+    thread_cores = measure_idle_thread(bench, case)
     trials = tuple(trial(bench, case, 1, rate, TIMES) for rate in SLOW_RATES)
     hop = _hop(explain(trials), 0.0, _delay_ms(trials[0]))
     progress(f"a hop takes {hop.delay_ms:.1f} ms, a buffer {hop.send_buffer_us:.0f} µs of CPU")
     return (
         Platform(
-            slot_cpu=bench.idle.cpu_cores,
+            slot_cpu=max(bench.idle.cpu_cores - thread_cores, 0.0),
+            thread_cpu=thread_cores,
             slot_memory_mb=bench.idle.memory_mb,
             in_slot=hop,
             in_node=hop,
@@ -146,8 +161,9 @@ def records(bench: Bench, size_bytes: int) -> Captured:
     return Captured(file, "value STRING", 100)
 
 
-def explain(trials: Sequence[Trial]) -> Explained:
-    """b and t from trials of an operator that emits what it gets, neither negative.
+def explain(trials: Sequence[Trial], thread_cores: float = 0.0) -> Explained:
+    """b and t from trials of an operator that emits what it gets, neither negative; `thread_cores`
+    is i, which the first thread's part in an idle slot has already.
 
     Every trial counts alike, so that those at low rates, whose CPU is small, say what a buffer
     takes.
@@ -155,7 +171,8 @@ def explain(trials: Sequence[Trial]) -> Explained:
     from scipy.optimize import nnls
 
     rows = [(buffers_per_s(each, SMALL_BYTES), each.rate) for each in trials]
-    cores = np.array([each.cpu_cores for each in trials])
+    others = np.array([each.threads - 1 for each in trials])
+    cores = np.maximum([each.cpu_cores for each in trials] - others * thread_cores, 0.0)
     weights = 1 / np.maximum(cores, 1e-3)
     found, _ = nnls(np.array(rows) * weights[:, None], cores * weights)
     return Explained(float(found[0]), float(found[1]))

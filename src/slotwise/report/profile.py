@@ -143,7 +143,10 @@ def _costs(profiled: Sequence[Profiled]) -> Table:
 
 
 def _idle(platform: Platform) -> str:
-    return f"{shown(platform.slot_cpu)} cores, {figure(platform.slot_memory_mb)} MB"
+    return (
+        f"{shown(platform.slot_cpu)} cores, each thread {shown(platform.thread_cpu)}, "
+        f"{figure(platform.slot_memory_mb)} MB"
+    )
 
 
 def _buffers(platform: Platform) -> str:

@@ -122,7 +122,8 @@ def _platform_tables(platform: Platform) -> list[Table]:
         for text, hop in zip(DISTANCES.values(), platform.hops, strict=True)
     )
     others: tuple[tuple[Cell, ...], ...] = (
-        ("a slot without tuples, cores", platform.slot_cpu),
+        ("a slot without threads, cores", platform.slot_cpu),
+        ("a thread without tuples, cores", platform.thread_cpu),
         ("a slot without tuples, MB", platform.slot_memory_mb),
         ("source, µs of CPU per tuple", platform.source_us),
         ("sink, µs of CPU per tuple", platform.sink_us),

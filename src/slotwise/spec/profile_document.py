@@ -137,7 +137,11 @@ class PlatformDocument(Document):
     """What the engine itself takes, beside the operators."""
 
     slot_cpu: NotNegative = Field(
-        default=Platform.slot_cpu, description="Cores that a slot takes without tuples."
+        default=Platform.slot_cpu, description="Cores that a slot takes without threads."
+    )
+    thread_cpu: NotNegative = Field(
+        default=Platform.thread_cpu,
+        description="Cores that each thread in a slot takes without tuples.",
     )
     slot_memory_mb: NotNegative = Field(
         default=Platform.slot_memory_mb, description="Memory that a slot takes without tuples."
