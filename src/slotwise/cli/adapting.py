@@ -85,7 +85,7 @@ def follow(
     account = Account(loop.goals)
     before: Step | None = None
     with _progress(seconds) as tell:
-        for step in journaled(loop.steps(seconds), decisions):
+        for step in journaled(loop, seconds, decisions):
             account.add(step)
             tell(step_text(step, before), step.at_s)
             before = step
