@@ -17,6 +17,7 @@ from slotwise.prediction.network import delays_by_distance_ms
 from slotwise.rates import ArrivalRates, arrival_rates
 from slotwise.simulation.kernels.arrivals import Sources, sources_of
 from slotwise.simulation.kernels.draws import thread_keys
+from slotwise.simulation.kernels.speeds import SpeedTables, speed_tables
 from slotwise.simulation.options import Network, Options
 from slotwise.simulation.service import ThreadFigures, thread_figures, variations
 
@@ -107,6 +108,7 @@ class World(NamedTuple):
     steps: Integers
     """[sender node, receiver node]: the step in which they may; empty: at any time."""
     sources: Sources
+    speeds: SpeedTables
     forwarded: float
     """Probability that a tuple keeps its key."""
     random_selectivity: bool
@@ -177,6 +179,7 @@ def build(plan: Plan, rate: float, options: Options, part: int) -> tuple[World, 
         key_shares=_cumulative(np.array(options.keys.frequencies())) if keyed else np.empty(0),
         steps=_steps(plan) if schedule else np.empty((0, 0), dtype=np.int64),
         sources=sources_of(plan, rates, options.arrivals),
+        speeds=speed_tables(plan, options.speeds),
         forwarded=float(options.keys.forwarded),
         random_selectivity=options.routing.selectivity == "random",
         shared=options.routing.queue == "shared",
