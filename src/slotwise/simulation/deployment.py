@@ -14,9 +14,10 @@ from slotwise.model.deployment import (
     check_seconds,
     check_window,
 )
+from slotwise.simulation.kernels.arrivals import emitted_by
 from slotwise.simulation.kernels.change import EventRun
 from slotwise.simulation.kernels.measure import Tally, visited
-from slotwise.simulation.kernels.world import World
+from slotwise.simulation.kernels.world import World, set_times
 from slotwise.simulation.loads import operator_loads
 from slotwise.simulation.observe import mean_ms, shared_figures, slope
 from slotwise.simulation.options import Options
@@ -27,8 +28,10 @@ from slotwise.simulation.run import (
     check_same_topology,
     part_of,
 )
+from slotwise.simulation.service import thread_figures
 from slotwise.simulation.stretches import Queues, Stretch, Stretches, merged, stretch_tally
 
+LEVEL = 0.02
 _ONLY_IN_RUNS = ("tuples", "duration_s", "warm_up", "changes", "kernel", "windows")
 """Options of a run with an end."""
 
@@ -36,7 +39,10 @@ _ONLY_IN_RUNS = ("tuples", "duration_s", "warm_up", "changes", "kernel", "window
 class SimulatedDeployment:
     """A plan at work in the event kernel; see model.Deployment.
 
-    Stepping gives the same visits as `simulate` with the same seed and the same changes of plan.
+    Stepping gives the same visits as `simulate` with the same seed and the same changes of plan,
+    but where the input rate changes and slots are short of CPU: `simulate` slows their threads down
+    as at the nominal rate, a deployment as at the mean rate of each `advance`.
+
     An Observation differs from `simulate`'s in what it counts. `simulate` follows every input that
     came due in its window to the end, however long that takes. Here inputs may still be under way,
     so what counts is what *happened* in the window: the tuples whose handling ended there, whenever
@@ -83,8 +89,8 @@ class SimulatedDeployment:
         check_seconds("restart_pause_s", restart_pause_s)
         check_seconds("resolution_s", resolution_s)
         check_seconds("kept_s", kept_s)
-        self._plan, self._rate = plan, plan.rate if rate is None else rate
-        self._pipeline = plan.pipeline
+        self._plan = self._real = plan
+        self._rate = self._slowed_at = plan.rate if rate is None else rate
         self._move_pause_s, self._restart_pause_s = move_pause_s, restart_pause_s
         self._resolution_s = min(resolution_s, kept_s)
         self._now_s, self._changes = 0.0, 0
@@ -116,11 +122,12 @@ class SimulatedDeployment:
         moves = plan.placement.threads == self._plan.placement.threads
         pause_s = self._move_pause_s if moves else self._restart_pause_s
         number = self._changes + 1
-        real = replace(plan, pipeline=self._pipeline)
+        real = replace(plan, pipeline=self._real.pipeline)
         part, figures = part_of(real, self._rate, self._options, number, self._now_s, pause_s)
         self._events.change(part)
         self._events.tally = stretch_tally(part.world)
-        self._plan, self._figures, self._changes = plan, figures, number
+        self._plan, self._real, self._figures, self._changes = plan, real, figures, number
+        self._slowed_at = self._rate
         self._advance_to(self._now_s + pause_s)
         self._events.resume()
         return Change(self._now_s, "at once" if moves else "restart", pause_s)
@@ -137,12 +144,29 @@ class SimulatedDeployment:
 
     def _advance_to(self, end_s: float) -> None:
         """In stretches that are cut back from the end; before what is kept, in one."""
+        self._slow_down(end_s)
         kept_s = min(end_s - self._now_s, self._stretches.kept_s)
         stretches = math.ceil(kept_s / self._resolution_s * (1 - 1e-9))
         for left in range(stretches, -1, -1):
             cut_s = end_s - left * self._resolution_s
             if left == 0 or cut_s > self._now_s + 1e-6 * self._resolution_s:
                 self._stretch_to(cut_s)
+
+    def _slow_down(self, end_s: float) -> None:
+        """Slots that are short of CPU at the rate from now to `end_s` slow their threads down."""
+        world = self._events.part.world
+        if not world.sources.scheduled:
+            return
+        asked = emitted_by(world.sources, end_s) - emitted_by(world.sources, self._now_s)
+        nominal = (end_s - self._now_s) * self._figures.rates.external
+        rate = self._rate * _level(asked / nominal)
+        if rate in (0.0, self._slowed_at):
+            return
+        self._slowed_at, slowed = rate, thread_figures(self._real, rate, self._options.keys)
+        set_times(world, slowed, self._options.network)
+        # What buffers take is at parts of the nominal rate.
+        slowed = slowed._replace(buffers=self._figures.of_threads.buffers)
+        self._figures = self._figures._replace(of_threads=slowed)
 
     def _stretch_to(self, end_s: float) -> None:
         events = self._events
@@ -189,6 +213,11 @@ class SimulatedDeployment:
             network_ms=_per_input_ms(run, operators, "network_ms"),
             operators=operators,
         )
+
+
+def _level(factor: float) -> float:
+    """In steps of 2 %, so that threads' times are not computed again for the least change."""
+    return math.exp(LEVEL * round(math.log(factor) / LEVEL)) if factor > 0 else 0.0
 
 
 def _network_per_arrival(tally: Tally, world: World, stretches: list[Stretch]) -> Tally:
