@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields, replace
 
 import numpy as np
@@ -30,6 +31,7 @@ from slotwise.simulation.run import (
 )
 from slotwise.simulation.service import thread_figures
 from slotwise.simulation.stretches import Queues, Stretch, Stretches, merged, stretch_tally
+from slotwise.simulation.waiting import due_times_s
 
 LEVEL = 0.02
 _ONLY_IN_RUNS = ("tuples", "duration_s", "warm_up", "changes", "kernel", "windows")
@@ -76,12 +78,14 @@ class SimulatedDeployment:
         restart_pause_s: float = RESTART_PAUSE_S,
         resolution_s: float = 0.5,
         kept_s: float = 600.0,
+        waiting: Mapping[str, float] | None = None,
     ) -> None:
         """`rate` is the input rate (None: the plan's); `options.arrivals.schedule` changes it.
 
         All threads stand still for `move_pause_s` when a change moves them, and for
         `restart_pause_s` when it changes how many there are. The defaults are what was measured
         on Spark: the gap between two batches, and a restart of the query from its checkpoint.
+        So many tuples are `waiting` for operators at the beginning; see `due_times_s`.
         """
         self._options = options or Options()
         _check_options(plan, self._options)
@@ -96,8 +100,20 @@ class SimulatedDeployment:
         self._now_s, self._changes = 0.0, 0
         part, self._figures = part_of(plan, self._rate, self._options, 0)
         self._events = EventRun(part, stretch_tally(part.world), MOST_UNDER_WAY)
+        self._preload(waiting or {})
         self._queues = Queues.at(self._events.state.queues, 0.0)
         self._stretches = Stretches(kept_s)
+
+    def _preload(self, waiting: Mapping[str, float]) -> None:
+        rates = self._figures.rates
+        sources = self._events.part.world.sources
+        if sources.scheduled:  # The tuples came at the rate with which the schedule begins.
+            rates = rates.scaled(max(emitted_by(sources, 1.0), 1e-9) / rates.external)
+        due = due_times_s(self._plan.pipeline.topology, rates, waiting)
+        for operator, due_s in due.items():
+            self._events.preload(operator, due_s)
+        if due:
+            self._events.resume()
 
     @property
     def plan(self) -> Plan:
