@@ -54,10 +54,11 @@ COMMANDS = {
         slotwise profile word-count parse split --figures figures
 
         Exits with 1 if some operator cannot be measured.""",
-    "study": """Repeat a paper's evaluation in simulation.
+    "study": """Repeat a paper's evaluation in simulation, or compare controllers.
 
-        NAME is model-driven, adaptive, p-deployer, pipeline or drs. Writes JSON, Markdown, PNG
-        files and one HTML page. With --json and without --output, no files are written.""",
+        NAME is model-driven, adaptive, p-deployer, pipeline, drs or controllers. Writes JSON,
+        Markdown, PNG files and one HTML page. With --json and without --output, no files are
+        written.""",
     "init": "Write a commented spec file to start from.",
     "examples": "List the bundled examples, or show one.",
     "algorithms": "List all algorithms with their options.",
