@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from slotwise.cli import DONE, ERROR
-from slotwise.cli.output import csv_text, note, show, with_progress, write_file
+from slotwise.cli.output import csv_text, note, show, write_file
+from slotwise.cli.parts import parallel, resumed
 from slotwise.json_data import json_text
 
 if TYPE_CHECKING:
-    from slotwise.simulation.sweep import Point, Runner
+    from slotwise.parts import Runner
+    from slotwise.simulation.sweep import Point
 
 
 def run_sweep(
@@ -27,9 +27,9 @@ def run_sweep(
     from slotwise.spec.sweep import load_sweep
 
     points = load_sweep(file)
-    runner = _runner(master)
+    runner: Runner[Point] = parallel(master)
     with Journal(journal_file or file.with_name(f"{file.name}.journal")) as journal:
-        rows = list(_rows(points, journal, runner))
+        rows = list(resumed(points, journal, runner))
     if output:
         write_file(output, csv_text(rows) if output.suffix == ".csv" else json_text(rows))
         note(f"wrote {output}")
@@ -45,33 +45,3 @@ def run_sweep(
         return DONE
     note("slotwise: none of these points has a plan that can be simulated")
     return ERROR
-
-
-def _runner(master: str | None) -> Runner:
-    from slotwise.model import SlotwiseError
-    from slotwise.simulation.sweep import run_in_processes
-
-    if master is None:
-        return run_in_processes
-    try:
-        from slotwise.spark.sweep import run_on_spark
-    except ModuleNotFoundError as error:
-        raise SlotwiseError(f"--master needs {error.name}: pip install 'slotwise[spark]'") from None
-    return partial(run_on_spark, master=master)
-
-
-def _rows(points: Sequence[Point], journal: Any, runner: Runner) -> Iterator[dict[str, Any]]:
-    """Run what is missing, then all rows from the journal in the order of the grid."""
-    from slotwise.simulation.sweep import finished
-
-    done = journal.rows()
-    before = sum(point.key in done for point in points)
-    if before:
-        from slotwise.model import counted
-
-        verb = "is" if before == 1 else "are"
-        note(f"{before:,} of {counted(len(points), 'point')} {verb} in {journal.path} already")
-    for _ in with_progress(finished(points, journal, runner), "simulating", len(points)):
-        pass
-    done = journal.rows()
-    return (done[point.key] for point in points)

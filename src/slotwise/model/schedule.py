@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Sequence
@@ -46,6 +47,19 @@ class Schedule:
         held = (*self.points, (self.period_s, self.points[-1][1]))
         pieces = itertools.pairwise(held)
         return not any(end > start and one + other > 0 for (start, one), (end, other) in pieces)
+
+    def at(self, second: float) -> float:
+        """The factor then; at a jump, the one after it.
+
+        >>> Schedule.ramp(from_s=0, to_s=10, factor=3).at(5)
+        2.0
+        """
+        into = second % self.period_s if self.period_s else second
+        number = bisect.bisect_right([at for at, _ in self.points], into)
+        if number == len(self.points):
+            return self.points[-1][1]
+        (start, one), (end, other) = self.points[number - 1], self.points[number]
+        return one + (other - one) * (into - start) / (end - start)
 
     @classmethod
     def constant(cls) -> Schedule:

@@ -128,7 +128,7 @@ def _draw_lines(axes: Axes, chart: Chart) -> None:
             line.x,
             [math.nan if y is None else y for y in line.y],
             color=COLOURS[number % len(COLOURS)],
-            marker="" if crowded else MARKERS[number % len(MARKERS)],
+            marker="" if crowded else _marker(number),
             markersize=6 if points else 4,
             linestyle="" if points else "-",
             linewidth=1.4,
@@ -137,6 +137,11 @@ def _draw_lines(axes: Axes, chart: Chart) -> None:
     if chart.diagonal:
         most = max(_highest(chart.lines), max(float(x) for line in chart.lines for x in line.x))
         axes.plot([0, most], [0, most], color="#999999", linewidth=1, label="equal")
+
+
+def _marker(number: int) -> str:
+    """Another one when colours come again: 36 lines can be told apart."""
+    return MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
 
 
 def _draw_bars(axes: Axes, chart: Chart) -> None:

@@ -1,6 +1,6 @@
-"""The papers' evaluations, measured again in simulation: study(effort) -> Study.
+"""The papers' evaluations, and controllers, in simulation: study(effort) -> Study.
 
-One file per paper. A study does no I/O but reads the paper's own figures (paper_figures.yaml);
+One file per study. A study does no I/O but reads the paper's own figures (paper_figures.yaml);
 publish.py turns a Study into files. All the rest that is printed was computed in that run.
 """
 
@@ -22,7 +22,10 @@ STUDIES: Mapping[str, str] = {
     "p-deployer": "slotwise.studies.p_deployer",
     "pipeline": "slotwise.studies.pipeline",
     "drs": "slotwise.studies.drs",
+    "controllers": "slotwise.studies.controllers",
 }
+IN_PARTS = ("controllers",)
+"""Studies of many parts, which can be done in parallel and kept."""
 
 
 def run(name: str, effort: Effort = FULL) -> Study:

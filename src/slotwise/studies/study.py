@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
+from slotwise.parts import P, Row, run_here
 from slotwise.report.charts import Cell, Chart, Line, Table
 
 __all__ = [
@@ -105,6 +106,16 @@ def _untold(items: Sequence[T], what: str, /) -> Iterable[T]:
     return items
 
 
+class Rows(Protocol):
+    """Called as rows(parts, what is done): the row of each part, in their order."""
+
+    def __call__(self, parts: Sequence[P], what: str, /) -> Sequence[Row]: ...
+
+
+def _rows_here(parts: Sequence[P], what: str, /) -> Sequence[Row]:
+    return [row for _, row in run_here(parts)]
+
+
 @dataclass(frozen=True)
 class Effort:
     """How much work a study does, and where its progress is reported."""
@@ -113,6 +124,8 @@ class Effort:
     """Fewer points and shorter simulations: for tests, and for a first look."""
     seed: int = 0
     each: Progress = _untold
+    rows: Rows = _rows_here
+    """Who does the parts of a study that is made of many; they may be kept for the next time."""
     clock: Callable[[], float] = time.perf_counter
     """For the few figures that are running times of our own code."""
 
