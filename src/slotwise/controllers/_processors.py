@@ -6,6 +6,7 @@ threads as it has CPU and memory for, when all are busy: one, where a thread fil
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from slotwise import registry
@@ -73,6 +74,16 @@ class Processors:
         return (
             before if too_many <= before.slots else self.fewest_machines(allocation, too_many - 1)
         )
+
+    def growing(self, allocation: Allocation, steps: int) -> Iterator[Cluster]:
+        """The machines in effect, or more that are needed, and then larger ones step by step."""
+        cluster = self.machines(allocation)
+        for _ in range(steps):
+            yield cluster
+            larger = self.machines(allocation, cluster.slots + 1)
+            if larger.slots <= cluster.slots:
+                return
+            cluster = larger
 
     def fewest_machines(self, allocation: Allocation, slots: int) -> Cluster:
         """Bought, or the first ones of those that are given: all, if they are too few."""
