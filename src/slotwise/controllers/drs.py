@@ -34,7 +34,7 @@ MOST_STEPS = 8
 @dataclass(frozen=True)
 class Drs:
     """Measures λ and μ of every operator and the input rate over `seconds`, each period weighing
-    `smoothing` (α) times the next one, and estimates latencies from them; see `Bound`.
+    `smoothing` times the next one, and estimates latencies from them; see `Bound`.
 
     - Over the bound: the fewest processors that keep it (Program 6), on as many machines as hold
       them, and as many more as it takes. Machines are used whole, and their processors divided best
