@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slotwise.model import Goals, Observation, Prediction
 from slotwise.model.goals import TOLERANCE
@@ -85,20 +85,20 @@ def _corrected(bound: Bound, window: Sequence[Observation], predicted: Predictio
     measured: list[float] = [
         ms for seen in window if (ms := getattr(seen, bound.figure)) is not None
     ]
-    own_ms = _estimate_ms(bound.figure, predicted, shared=False)
-    if not measured or math.isinf(own_ms):
+    if not measured:
         return bound
-    mean_ms, finished = sum(measured) / len(measured), _finished(window)
-    too_long = mean_ms > FARTHEST * own_ms
-    if finished > 1 + STEADY or (too_long and finished > 1 - TOLERANCE):
+    mean_ms, chance, finished = sum(measured) / len(measured), _chance(measured), _finished(window)
+    own_ms, shared_ms = (_estimate_ms(bound.figure, predicted, shared) for shared in (False, True))
+    shared = mean_ms < SHARED * (1 - chance) * own_ms and mean_ms <= FARTHEST * shared_ms
+    estimate_ms = shared_ms if shared else own_ms
+    if math.isinf(estimate_ms):
+        return bound
+    ratio = mean_ms / estimate_ms
+    if finished > 1 + STEADY or (ratio > FARTHEST and finished > 1 - TOLERANCE):
         return bound  # a backlog is worked off
-    chance = _chance(measured)
-    shared = mean_ms < SHARED * (1 - chance) * own_ms
-    ratio = mean_ms / _estimate_ms(bound.figure, predicted, shared)
     if abs(ratio - 1) <= chance:
         ratio = 1.0
-    limited = min(max(ratio, 1 / FARTHEST), FARTHEST)
-    return Bound(bound.figure, bound.limit_ms, shared, limited)
+    return replace(bound, shared=shared, ratio=min(max(ratio, 1 / FARTHEST), FARTHEST))
 
 
 def _chance(values: Sequence[float]) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 from slotwise.controllers._bounds import Bound, bound_of, milliseconds
@@ -92,7 +91,8 @@ class Drs:
         pipeline = learned(plan, window, self.smoothing).of(plan.pipeline)
         predicted = predict(replace(plan, pipeline=pipeline), rate)
         bound = bound_of(situation.goals, window, predicted)
-        return _View(situation, Processors(plan, pipeline, rate, self.reserved), bound)
+        processors = Processors(plan, pipeline, rate, self.reserved)
+        return _View(situation, processors, bound, bound.estimate_ms(predicted))
 
     def _more(self, view: _View) -> Decision:
         """The bound is broken: machines until it is kept, or until more do not help."""
@@ -150,6 +150,7 @@ class _Option:
     """A plan, and what it is expected to do."""
 
     plan: Plan
+    """As measured; see Processors.given."""
     predicted: Prediction
     estimate_ms: float
     """Of the figure that is bounded."""
@@ -162,14 +163,12 @@ class _View:
     situation: Situation
     processors: Processors
     bound: Bound
+    now_ms: float
+    """What the figure that is bounded is about."""
 
     @property
     def plan(self) -> Plan:
         return self.situation.plan
-
-    @cached_property
-    def now_ms(self) -> float:
-        return self._expected(self.plan).estimate_ms
 
     @property
     def is_broken(self) -> bool:
@@ -180,15 +179,11 @@ class _View:
         placed.
         """
         try:
-            return self._expected(self.processors.all_of(cluster))
+            plan = self.processors.all_of(cluster)
         except Refused:
             return None
-
-    def _expected(self, plan: Plan) -> _Option:
-        """With the pipeline and the rate that were measured."""
-        measured = replace(plan, pipeline=self.processors.pipeline)
-        predicted = predict(measured, self.processors.rate)
-        return _Option(plan, predicted, self.bound.estimate_ms(predicted))
+        assert plan.predicted is not None
+        return _Option(plan, plan.predicted, self.bound.estimate_ms(plan.predicted))
 
     @property
     def reachable_ms(self) -> float:
@@ -222,7 +217,7 @@ class _View:
             ms if math.isfinite(ms) else None for ms in (self.now_ms, option.estimate_ms)
         )
         gain = Gain(self.bound.figure, before, after)
-        return changed(self.situation, option.plan, why, gain, expected)
+        return changed(self.situation, self.processors.given(option.plan), why, gain, expected)
 
 
 def service_times_ms(pipeline: Pipeline, rate: float) -> float:
