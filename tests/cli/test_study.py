@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from slotwise import studies
 from slotwise.cli import DONE, ERROR, USAGE, run
+from slotwise.journal import Journal
 from tests.studies.quick import quick
 
 
@@ -74,3 +77,30 @@ def test_a_study_that_does_not_run_on_spark_is_refused(
     assert run(["study", "pipeline", "--on", "spark", "--output", str(tmp_path / "made")]) == 1
     assert "study 'pipeline' does not run on Spark" in capsys.readouterr().err
     assert not (tmp_path / "made").exists()
+
+
+def test_days_of_controllers_that_are_finished_are_not_simulated_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = {"violation_s": 5.0, "slot_hours": 2.0, "cost": 1.0, "changes": 1, "pause_s": 3.0}
+    found: list[Any] = []
+
+    def rows(parts: Sequence[Any], what: str, /) -> list[dict[str, Any]]:
+        found.extend(parts)
+        return [dict.fromkeys(part.columns) | figures for part in parts]
+
+    expected = studies.run("controllers", studies.Effort(quick=True, rows=rows))
+    with Journal(tmp_path / "controllers.journal", "study") as journal:
+        for part, row in zip(found, rows(found, ""), strict=True):
+            journal.add(part.key, row)
+    assert run(["study", "controllers", "--quick", "--output", str(tmp_path)]) == DONE
+    printed = capsys.readouterr()
+    assert f"of {len(found) // 2} points are in" in printed.err
+    assert "clairvoyant" in printed.out
+    told = json.loads((tmp_path / "controllers.json").read_text())
+    assert told["remarks"] == list(expected.remarks)
+
+
+def test_only_a_study_in_parts_has_a_master(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["study", "drs", "--master", "local[2]"]) == USAGE
+    assert "--master is only for controllers: remove it" in capsys.readouterr().err

@@ -56,3 +56,12 @@ def test_stairs_hold_each_factor_for_a_step() -> None:
         (16.0, 3.0),
         (24.0, 3.0),
     )
+
+
+def test_the_factor_at_a_time() -> None:
+    """At a jump, the one after it; between points, linear; past the end, the last or repeated."""
+    step = Schedule.step(at_s=10, factor=3)
+    assert [step.at(second) for second in (0, 9.9, 10, 99)] == [1, 1, 3, 3]
+    assert [Schedule.ramp(10, 20, 3).at(second) for second in (5, 15, 20, 30)] == [1, 2, 3, 3]
+    burst = Schedule.burst(period_s=10, length_s=2, factor=4)
+    assert [burst.at(second) for second in (7, 8, 9.9, 10, 18, 27.9)] == [1, 4, 4, 1, 4, 1]

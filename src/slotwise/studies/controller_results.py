@@ -14,7 +14,7 @@ from slotwise.studies.load_shapes import shapes
 from slotwise.studies.study import Effort
 
 OURS = "look-ahead"
-DAY_S, QUICK_DAY_S = 7200.0, 600.0
+DAY_S, QUICK_DAY_S = 7200.0, 300.0
 COMPRESSED = 24 * 3600.0 / DAY_S
 FASTER_FLINK = "flink:window_s=75,scale_down_s=300,catch_up_s=150"
 """The autoscaler's times divided as the day is."""

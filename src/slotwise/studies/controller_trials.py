@@ -123,10 +123,15 @@ def _foreseen(workload: Workload, shape: Shape) -> Row:
 
 
 def _sampled(values: Sequence[tuple[float, float | None]], day_s: float) -> list[float | None]:
-    """The highest value in each of SAMPLES parts of the day; None: there is none."""
+    """The highest value in each of SAMPLES parts of the day; without one, that of the part before.
+    None: nothing is known yet.
+    """
     found: list[float | None] = [None] * SAMPLES
     for at_s, value in values:
         place = min(SAMPLES - 1, int(at_s / day_s * SAMPLES))
         if value is not None:
             found[place] = max(value, found[place] or 0.0)
+    for place in range(1, SAMPLES):
+        if found[place] is None:
+            found[place] = found[place - 1]
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 from slotwise.model import Goals, Pipeline, Plan, Profile, Scheduler, TaskCosts, VmType
@@ -45,10 +46,7 @@ class Workload:
         """The cheapest plan for `demand` times the work of the base rate, if operators have `speed`
         times theirs: planned as if more arrived and less time was allowed. Raises SlotwiseError.
         """
-        pipeline, rate = self.pipeline(), demand * self.rate
-        goals = Goals(rate=rate, latency_p99_ms=self.latency_p99_ms * speed)
-        request = Request(replace(pipeline, goals=goals), rate, pipeline.scheduler)
-        return replace(plan_as_chosen(request), pipeline=pipeline)
+        return _planned(self, demand, speed)
 
 
 WORKLOADS = {
@@ -60,6 +58,15 @@ WORKLOADS = {
         Workload("vld", 18.0, 8_000.0),
     )
 }
+
+
+@functools.lru_cache(maxsize=64)
+def _planned(workload: Workload, demand: float, speed: float) -> Plan:
+    """Strategies of a day begin with the same plan: search once for them."""
+    pipeline, rate = workload.pipeline(), demand * workload.rate
+    goals = Goals(rate=rate, latency_p99_ms=workload.latency_p99_ms * speed)
+    request = Request(replace(pipeline, goals=goals), rate, pipeline.scheduler)
+    return replace(plan_as_chosen(request), pipeline=pipeline)
 
 
 def _slower(profile: Profile, factor: float) -> Profile:

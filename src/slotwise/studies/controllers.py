@@ -138,18 +138,35 @@ def _cloud(results: Results, days: Sequence[Day], strategy: str) -> Line:
 
 
 def _over_time(results: Results) -> Iterator[Chart]:
-    """Slots through the day, of one workload; of at most four strategies, to stay readable."""
-    shown = [name for name in (CLAIRVOYANT, OURS, "drs", "flink") if name in strategies()]
-    hours = tuple((n + 0.5) * results.day_s / SAMPLES / 3600 for n in range(SAMPLES))
+    """Slots and latency through the day, of one workload."""
+    goal_s = WORKLOADS[DRAWN].latency_p99_ms / 1000
     for shape in results.shapes:
-        rows = {name: results.rows[DRAWN, shape, name]["slots"] for name in shown}
         yield Chart(
             f"slots-{_file(shape)}",
             f"{DRAWN}, {shape}: slots in use",
             "hour",
             "slots",
-            tuple(Line(label(name), hours, tuple(row)) for name, row in rows.items() if row),
+            tuple(_through_the_day(results, shape, "slots", 1.0)),
         )
+        yield Chart(
+            f"latency-{_file(shape)}",
+            f"{DRAWN}, {shape}: p99 latency",
+            "hour",
+            "s",
+            tuple(_through_the_day(results, shape, "p99_ms", 0.001)),
+            log_y=True,
+            levels=(("goal", goal_s),),
+        )
+
+
+def _through_the_day(results: Results, shape: str, column: str, unit: float) -> Iterator[Line]:
+    """Of few strategies, to stay readable."""
+    hours = tuple((n + 0.5) * results.day_s / SAMPLES / 3600 for n in range(SAMPLES))
+    for name in (CLAIRVOYANT, OURS, "drs", "flink"):
+        values = results.rows[DRAWN, shape, name][column] if name in strategies() else None
+        if values is not None:
+            y = tuple(None if value is None else value * unit for value in values)
+            yield Line(label(name), hours, y)
 
 
 def _file(shape: str) -> str:
