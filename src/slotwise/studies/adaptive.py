@@ -90,9 +90,9 @@ _ASSUMPTIONS = (
     "8 workers; a slot has one core, a busy bolt takes all of it. The paper's nodes have 2 cores "
     "for 5 slots.",
     "Online: traffic and load are measured for 40 s under the default schedule, then the schedule "
-    "is computed from them. In mid-run the controller `traffic` does that every 40 s, from the last "
-    "10 s, and moves threads if that saves 10 % of the traffic between nodes; a change pauses all "
-    "threads for 10 s, as in Figure 3.",
+    "is computed from them. In mid-run the controller `traffic` computes one every 40 s from the "
+    "last 10 s, and moves threads if that saves 10 % of the traffic between nodes; a change pauses "
+    "all threads for 10 s, as in Figure 3.",
 )
 
 

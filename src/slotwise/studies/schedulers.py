@@ -24,6 +24,7 @@ SPREAD = 0.2
 PERIOD_S, CHANGE_AT_S, PAUSE_S, END_S = 10.0, 40.0, 10.0, 300.0
 """In mid-run: how often the controller looks; how long it observes the default schedule at least;
 how long a change holds up all threads; when the run ends."""
+QUICK_END_S = 90.0
 
 
 @dataclass(frozen=True)
@@ -129,9 +130,10 @@ def _timeline(workload: Workload, plan: Plan, controller: Controller, effort: Ef
         move_pause_s=PAUSE_S,
     )
     watched = Watched(deployment, every_s=1.0)
-    steps = controlled(watched, controller, Goals(), END_S, Rules(period_s=PERIOD_S))
+    end_s = effort.pick(END_S, QUICK_END_S)
+    steps = controlled(watched, controller, Goals(), end_s, Rules(period_s=PERIOD_S))
     by_second = {round(seen.end_s or 0.0): seen.latency_ms for seen in watched.seen}
     return Timeline(
-        tuple(by_second.get(second) for second in range(1, round(END_S) + 1)),
+        tuple(by_second.get(second) for second in range(1, round(end_s) + 1)),
         tuple(step.at_s for step in applied(steps)),
     )

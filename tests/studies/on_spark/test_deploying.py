@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from slotwise.model import Plan
+from slotwise.studies.convergence import machines_of, p_deployer_plan
 from slotwise.studies.on_spark import deploying
 from slotwise.studies.on_spark.climbing import Step
 from slotwise.studies.on_spark.deploying import (
@@ -25,7 +26,6 @@ from slotwise.studies.on_spark.deploying import (
     overhead_of,
     p_deployer,
 )
-from slotwise.studies.p_deployer import machines_of, p_deployer_plan
 from tests.studies.on_spark.deployable import linear
 from tests.studies.on_spark.made import step
 

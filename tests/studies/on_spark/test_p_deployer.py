@@ -16,6 +16,7 @@ pytest.importorskip("pyspark")
 from slotwise.model import Plan
 from slotwise.spark.query.outline import outline
 from slotwise.studies import on_spark
+from slotwise.studies.convergence import p_deployer_plan
 from slotwise.studies.on_spark import p_deployer as study
 from slotwise.studies.on_spark.climbing import Step
 from slotwise.studies.on_spark.deploying import MOST_MACHINES
@@ -28,7 +29,7 @@ from slotwise.studies.on_spark.deployments import (
     trials_table,
 )
 from slotwise.studies.on_spark.lab import lab
-from slotwise.studies.p_deployer import metis_plan, p_deployer_plan
+from slotwise.studies.p_deployer import metis_plan
 from slotwise.studies.study import Effort
 from tests.studies.on_spark.deployable import linear
 from tests.studies.on_spark.made import climb, step

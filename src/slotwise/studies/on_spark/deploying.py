@@ -15,11 +15,14 @@ from slotwise.model.goals import TOLERANCE
 from slotwise.model.profile import POINTS_PER_CORE
 from slotwise.prediction import predict
 from slotwise.rates import arrival_rates
+from slotwise.studies.convergence import machines_of, p_deployer_plan
 from slotwise.studies.on_spark.climbing import Step
-from slotwise.studies.p_deployer import RAISED, machines_of, metis_plan, p_deployer_plan
+from slotwise.studies.p_deployer import metis_plan
 
 MOST_MACHINES = 6
 MOST_ROUNDS = 6
+RAISED = 1.05
+"""Each round of the MAPE loop plans for this much more."""
 LATENCY_MS = 500.0
 """The paper's limit for the mean latency."""
 BETTER = 1.1

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from slotwise.model import Pipeline, TaskCosts
 from slotwise.model.profile import form_of
+from slotwise.studies.convergence import machines_of, p_deployer_plan
 from slotwise.studies.on_spark.climbing import Step
 from slotwise.studies.on_spark.deploying import (
     BETTER,
@@ -19,7 +20,7 @@ from slotwise.studies.on_spark.deploying import (
     Search,
     holds,
 )
-from slotwise.studies.p_deployer import MACHINES, machines_of, p_deployer_plan
+from slotwise.studies.p_deployer import MACHINES
 from slotwise.studies.paper import paper
 from slotwise.studies.study import Cell, Chart, Comparison, Effort, Line, Study, Table
 

@@ -38,6 +38,7 @@ from slotwise.profilers.operators import Procedure
 from slotwise.profilers.platform import measure_hops
 from slotwise.simulation import Arrivals, simulate
 from slotwise.spark.stage import Stage, stage
+from slotwise.studies.convergence import machines_of
 from slotwise.studies.on_spark.climbing import Climb, Step, climb, step_of
 from slotwise.studies.on_spark.deploying import (
     FACTORS,
@@ -52,7 +53,7 @@ from slotwise.studies.on_spark.holding import held
 from slotwise.studies.on_spark.lab import Lab, Row, Trial
 from slotwise.studies.on_spark.profiles import measured_pipelines, measured_platform
 from slotwise.studies.on_spark.shared_cluster import On, shared
-from slotwise.studies.p_deployer import machines_of, metis_plan
+from slotwise.studies.p_deployer import metis_plan
 from slotwise.studies.study import Effort, Study
 
 SLOT = Slot(cores=0.25, memory_mb=512)
