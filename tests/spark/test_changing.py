@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from slotwise.model import Grouping, SlotwiseError
+from slotwise.model import Grouping, Logic, SlotwiseError
 from slotwise.spark import supervise as supervision
 from slotwise.spark.changing import needs_restart
 from slotwise.spark.cluster import pinning
@@ -28,6 +28,14 @@ def test_new_places_wait_for_the_next_batch() -> None:
     of = plan(PLAIN, 2)
     moved = replace(of, placement=replace(of.placement, slots=np.zeros(6, dtype=np.int64)))
     assert not needs_restart(of, moved)
+
+
+def test_other_threads_of_an_aggregate_wait_for_the_next_batch() -> None:
+    count = Logic(aggregate=(("by", "value"), ("n", "count(*)")))
+    by_value = {"s>c": Grouping("fields", ("value",))}
+    of = topology("s>c", "c>k", logic={"c": count}, groupings=by_value)
+    assert not needs_restart(plan(of, {"c": 2}), plan(of, {"c": 5}))
+    assert needs_restart(plan(of, {"c": 2}), plan(of, {"c": 2, "k": 2}))
 
 
 @pytest.mark.parametrize(

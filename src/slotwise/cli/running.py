@@ -248,14 +248,13 @@ def _summary(running: Run, times: Timeline, site: Site, *, interrupted: bool) ->
         raise KeyboardInterrupt
     if seen is None:
         raise SlotwiseError("the run was too short to measure anything: use a longer --for")
-    where = running.whereabouts()
-    events = [*running.events, *dict.fromkeys(fall_back.reason for fall_back in where.fall_backs)]
+    fall_backs = running.whereabouts().fall_backs
+    events = [*running.events, *dict.fromkeys(fall_back.reason for fall_back in fall_backs)]
     return Summary(
         seen,
         tuple(times.steps),
         tuple(events),
-        sum(task.slot == task.planned for task in where.tasks),
-        len(where.tasks),
+        *running.threads_in_place(),
         running.plan.judged(seen),
         measured_now(site.cores_per_slot, site.slot_memory_mb, "run", here=site.master is None),
         running.watch.batches,

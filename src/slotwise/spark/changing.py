@@ -11,6 +11,7 @@ from slotwise.model import Change, Plan, SlotwiseError, Stream
 from slotwise.spark import checkpoints
 from slotwise.spark.cluster import pinning
 from slotwise.spark.metering import meters
+from slotwise.spark.query.levels import layout
 from slotwise.spark.query.outline import Outline, outline
 from slotwise.spark.waiting import FIRST_TUPLE_S, await_batch, await_run, await_tuples
 
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 def change(run: Run, plan: Plan) -> Change:
     """Go on as `plan` says, and return when it is in effect.
 
-    A new placement is in effect from the next batch on. Other numbers of threads, or routes that
-    depend on places, take a restart from the checkpoint between two batches; what Spark refuses is
-    refused before the query stops. What was measured before is left out of all that is observed
+    A new placement is in effect from the next batch on, and so are more or fewer threads of an
+    aggregate, whose key groups move. Other numbers of threads, or routes that depend on places,
+    take a restart from the checkpoint between two batches; what Spark refuses is refused before the
+    query stops. What was measured before is left out of all that is observed
     from then on. Raises SlotwiseError for another topology.
     """
     new = outline(plan, run.outline.bound)
@@ -35,8 +37,11 @@ def change(run: Run, plan: Plan) -> Change:
 
 
 def needs_restart(current: Plan, plan: Plan) -> bool:
-    """Whether more than the slots of threads changes: the query itself would be another one."""
-    if not np.array_equal(plan.allocation.threads, current.allocation.threads):
+    """Whether more than the slots of tasks changes: the query itself would be another one.
+
+    The tasks of an aggregate are its key groups, however many threads have them.
+    """
+    if layout(plan).tasks != layout(current).tasks:
         return True
     streams = plan.pipeline.topology.streams
     if any(_routed(current, stream) != _routed(plan, stream) for stream in streams):

@@ -201,6 +201,14 @@ class Run(Deployment):
     def whereabouts(self) -> pinning.Whereabouts:
         return pinning.where(self.spark, str(self.query.id))
 
+    def threads_in_place(self) -> tuple[int, int]:
+        """(threads that are all in their slot in the last batch, threads that it has)."""
+        found: dict[tuple[int, int], bool] = {}
+        for task in self.whereabouts().tasks:
+            thread = self.outline.layout.thread(task.level, task.partition)
+            found[thread] = found.get(thread, True) and task.slot == task.planned
+        return sum(found.values()), len(found)
+
     @property
     def failure(self) -> str:
         """Why the query is not active, in one sentence."""
@@ -211,7 +219,7 @@ def _started(spark: SparkSession, made: Query, options: Options) -> StreamingQue
     of, name = made.outline, made.outline.plan.pipeline.topology.name
     aggregate = of.layout.aggregate
     if aggregate is not None:
-        spark.conf.set("spark.sql.shuffle.partitions", of.layout.threads[aggregate])
+        spark.conf.set("spark.sql.shuffle.partitions", of.layout.tasks[aggregate])
     if options.placed:
         pinning.place(spark, name, of.layout.slots(of.plan.placement))
     else:

@@ -81,7 +81,8 @@ def launched(
         checkpoints.check(options.checkpoint, of)
         site.check(of.plan)
         processes = stack.enter_context(ExitStack())  # they end after the session that uses them
-        prepared = processes.enter_context(site.prepared(of.plan))
+        room = sum(of.layout.tasks)  # in every slot: any of them may take over from lost ones
+        prepared = processes.enter_context(site.prepared(of.plan.cluster, room))
         with times.step("driver"):
             spark = cluster.driver(prepared, name=of.plan.pipeline.topology.name)
             stack.callback(spark.stop)

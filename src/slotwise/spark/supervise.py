@@ -79,13 +79,13 @@ def recover(run: Run, tries: int = TRIES) -> None:
 
 
 def _await_room(run: Run) -> None:
-    """Until the living executors have room for all threads; no longer than `ROOM_S`."""
-    threads = run.plan.allocation.total_threads
+    """Until the living executors have room for all tasks; no longer than `ROOM_S`."""
+    tasks = sum(run.outline.layout.tasks)
     per_slot = int(run.spark.conf.get("spark.executor.cores") or 1)
 
     def has_room() -> bool:
         run.tick()
         living = sum(executor is not None for executor in slots(run.spark))
-        return living * per_slot >= threads
+        return living * per_slot >= tasks
 
     await_condition(has_room, ROOM_S, run.clock)
