@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from cyclopts import CycloptsError, Parameter, Token
+from cyclopts import CycloptsError, Group, Parameter, Token
 
 
 def _invalid(token: Token, problem: str) -> CycloptsError:
@@ -120,3 +121,39 @@ Json = Annotated[
     bool,
     Parameter(name="--json", negative=(), show_default=False, help="Print JSON instead of text."),
 ]
+
+_ADAPTATION = Group("Adaptation", sort_key=4)
+
+
+def _adapting(text: str) -> Parameter:
+    return Parameter(group=_ADAPTATION, show_default=False, help=text)
+
+
+Controller = Annotated[
+    str | None,
+    _adapting(
+        "Adapt the plan while it runs: threshold:above=0.7, or another controller of 'slotwise "
+        "algorithms'."
+    ),
+]
+Apply = Annotated[
+    Literal["never", "placement", "all"] | None,
+    _adapting(
+        "Which changes to apply: all (default), placement (threads in other slots only), or never "
+        "(only recommend)."
+    ),
+]
+Period = Annotated[
+    float | None,
+    Parameter(converter=_read_duration),
+    _adapting("The time between two decisions: 10s (default), 1m."),
+]
+Decisions = Annotated[
+    Path | None, _adapting("Write each decision and what it rests on to this file, as JSON lines.")
+]
+ControlFile = Annotated[
+    Path | None,
+    Parameter(name="--control"),
+    _adapting("Read this file at each decision: it can hold, forbid or force changes."),
+]
+"""Options of a run under a controller; see cli/adapting.py. None: not given."""

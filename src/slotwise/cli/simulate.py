@@ -9,11 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import CycloptsError, Group, Parameter
 
+from slotwise.cli.adapting import adapting, check_adapting
 from slotwise.cli.output import deliver, note_verdicts
-from slotwise.cli.parameters import Duration, Json, Rate, integer_from
+from slotwise.cli.parameters import (
+    Apply,
+    ControlFile,
+    Controller,
+    Decisions,
+    Duration,
+    Json,
+    Period,
+    Rate,
+    integer_from,
+)
 from slotwise.json_data import json_text
 
 if TYPE_CHECKING:
+    from slotwise.cli.adapting import Adapting
     from slotwise.model import Choice, Observation, Plan, Verdict
     from slotwise.simulation import Options
 
@@ -101,8 +113,9 @@ def simulate(
     duration: Annotated[
         Duration | None,
         Parameter(
+            name=("--duration", "--for"),
             group=_SIMULATION,
-            help="Simulated time, instead of --tuples: 60s, 5m.",
+            help="Simulated time, instead of --tuples: 60s, 5m, 24h.",
         ),
     ] = None,
     seed: Annotated[
@@ -114,6 +127,11 @@ def simulate(
             help="Seed of all random numbers. Default: 0.",
         ),
     ] = 0,
+    controller: Controller = None,
+    apply: Apply = None,
+    period: Period = None,
+    decisions: Decisions = None,
+    control: ControlFile = None,
     json: Json = False,
     output: Annotated[
         Path | None,
@@ -141,8 +159,9 @@ def simulate(
         ),
     ] = False,
 ) -> int:
-    """Simulate one plan, or a sweep, and show the result."""
-    _check_together({name for name, value in locals().items() if value not in (None, False)})
+    """Simulate one plan, a plan under a controller, or a sweep, and show the result."""
+    given = {name: value for name, value in locals().items() if value not in (None, False)}
+    _check_together(set(given))
     if sweep is not None:
         from slotwise.cli.sweep import run_sweep
 
@@ -151,9 +170,16 @@ def simulate(
         raise _usage("nothing to simulate: expected a spec, an example, a plan, or --sweep FILE")
     if tuples is not None and duration is not None:
         raise _usage("--tuples cannot be used with --duration: remove one of them")
-    choices = (arrivals, schedule, service, keys, buffers, routing, network)
+    check_adapting("simulate", given)
+    follows = adapting(controller, apply, period, decisions, control)
+    if follows is not None and duration is None:
+        raise _usage("--controller requires the simulated time, such as --for 1h")
+    options = _options(arrivals, schedule, service, keys, buffers, routing, network)
+    options = replace(options, seed=seed)
     made = _plan(spec, rate, (allocator, provisioner, placer))
-    options = replace(_options(*choices), tuples=tuples, duration_s=duration, seed=seed)
+    if follows is not None and duration is not None:
+        return _adapt(made, rate, options, duration, follows, json, output)
+    options = replace(options, tuples=tuples, duration_s=duration)
     return _simulate(made, rate, options, json, output)
 
 
@@ -235,6 +261,24 @@ def _simulate(
         output=output,
     )
     return note_verdicts(verdicts, seen)
+
+
+def _adapt(
+    plan: Plan,
+    rate: float | None,
+    options: Options,
+    seconds: float,
+    follows: Adapting,
+    json: bool,
+    output: Path | None,
+) -> int:
+    from slotwise.cli.adapting import follow, report_adaptation
+    from slotwise.simulation import SimulatedDeployment
+
+    deployment = SimulatedDeployment.for_periods(plan, follows.rules.period_s, rate, options)
+    loop = follows.loop(deployment)
+    account = follow(loop, seconds, follows.decisions)
+    return report_adaptation(loop, account, json=json, output=output)
 
 
 def _as_data(

@@ -31,6 +31,8 @@ from slotwise.simulation.stretches import Queues, Stretch, Stretches, merged, st
 
 _ONLY_IN_RUNS = ("tuples", "duration_s", "warm_up", "changes", "kernel", "windows")
 """Options of a run with an end."""
+STRETCHES = 5
+"""Per period: enough for the slope of latencies."""
 
 
 class SimulatedDeployment:
@@ -92,6 +94,20 @@ class SimulatedDeployment:
         self._events = EventRun(part, stretch_tally(part.world), MOST_UNDER_WAY)
         self._queues = Queues.at(self._events.state.queues, 0.0)
         self._stretches = Stretches(kept_s)
+
+    @classmethod
+    def for_periods(
+        cls,
+        plan: Plan,
+        period_s: float,
+        rate: float | None = None,
+        options: Options | None = None,
+    ) -> SimulatedDeployment:
+        """One that is observed once per period, the pause of a change included, as adaptation.py
+        does: it keeps no more than that, in STRETCHES stretches per period, and is faster for it.
+        """
+        kept_s = period_s + RESTART_PAUSE_S + MOVE_PAUSE_S
+        return cls(plan, rate, options, resolution_s=period_s / STRETCHES, kept_s=kept_s)
 
     @property
     def plan(self) -> Plan:

@@ -1,0 +1,171 @@
+"""A deployment under a controller, for `simulate --controller` and `run --controller`: the same
+options, journal, lines while it runs, table and exit codes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from cyclopts import CycloptsError
+
+from slotwise.cli import DONE, ERROR, GOAL_MISSED
+from slotwise.cli.output import console, deliver, note
+from slotwise.json_data import json_data, json_text
+
+if TYPE_CHECKING:
+    from slotwise.adaptation import Adaptation, Rules, Step
+    from slotwise.adaptation_summary import Account
+    from slotwise.controllers.base import Controller
+    from slotwise.model import Deployment
+
+_ONLY_ADAPTING = ("apply", "period", "decisions", "control")
+"""Options that mean nothing without --controller."""
+
+
+@dataclass(frozen=True)
+class Adapting:
+    """What the options say."""
+
+    controller: Controller
+    rules: Rules
+    decisions: Path | None
+    control: Path | None
+
+    def loop(self, deployment: Deployment) -> Adaptation:
+        from slotwise.adaptation import Adaptation
+
+        goals = deployment.plan.pipeline.goals
+        return Adaptation(deployment, self.controller, goals, self.rules, self.control)
+
+
+def check_adapting(command: str, given: Container[str]) -> None:
+    """A usage error for an option of adaptation that is given without a controller."""
+    for name in _ONLY_ADAPTING:
+        if name in given and "controller" not in given:
+            raise CycloptsError(msg=f"--{name} requires --controller", command_chain=(command,))
+
+
+def adapting(
+    controller: str | None,
+    apply: Literal["never", "placement", "all"] | None,
+    period: float | None,
+    decisions: Path | None,
+    control: Path | None,
+) -> Adapting | None:
+    """None without a controller. Raises SlotwiseError for one that is not known."""
+    if controller is None:
+        return None
+    from slotwise import registry
+    from slotwise.adaptation import Rules
+
+    usual = Rules()
+    rules = Rules(period_s=period or usual.period_s, apply=apply or usual.apply)
+    made = registry.controller(registry.choice(controller))
+    return Adapting(made, rules, decisions, control)
+
+
+def follow(
+    loop: Adaptation,
+    seconds: float,
+    decisions: Path | None,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Account:
+    """Drive it for so long, or until `is_over`, with a line on stderr for what is new. Raises
+    SlotwiseError where the journal cannot be written.
+    """
+    from slotwise.adaptation_journal import journaled
+    from slotwise.adaptation_summary import Account
+    from slotwise.report.adaptation import step_text
+
+    account = Account(loop.goals)
+    before: Step | None = None
+    with _progress(seconds) as tell:
+        for step in journaled(loop.steps(seconds), decisions):
+            account.add(step)
+            tell(step_text(step, before), step.at_s)
+            before = step
+            if is_over():
+                break
+    return account
+
+
+@contextmanager
+def _progress(seconds: float) -> Iterator[Callable[[str | None, float], None]]:
+    """Lines on stderr, with a bar under them if it is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda line, at_s: note(line) if line else None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task("adapting", total=seconds)
+
+        def tell(line: str | None, at_s: float) -> None:
+            if line:
+                bar.console.print(line)
+            bar.update(task, completed=at_s)
+
+        yield tell
+
+
+def report_adaptation(
+    loop: Adaptation, account: Account, *, json: bool, output: Path | None = None
+) -> int:
+    """The table or JSON, a line for what went wrong, and the exit code."""
+    from slotwise.report.adaptation import adaptation_report
+
+    deliver(
+        lambda: json_text(adaptation_data(loop, account)),
+        lambda: adaptation_report(_headline(loop, account), account),
+        json=json,
+        output=output,
+    )
+    return note_violations(account)
+
+
+def note_violations(account: Account) -> int:
+    """The exit code: 99 if a goal was missed in any period, else 1 if the last one was unstable."""
+    from slotwise.report.figures import figure
+
+    for goal, missed_s in account.summary.missed_s.items():
+        note(f"goal missed: {goal} in periods of {figure(missed_s)} s altogether")
+    if account.summary.missed_s:
+        return GOAL_MISSED
+    if account.last is not None and account.last.stable is False:
+        note(f"slotwise: unstable at the end: {account.last.bottleneck} is the bottleneck")
+        return ERROR
+    return DONE
+
+
+def _headline(loop: Adaptation, account: Account) -> str:
+    from slotwise.report.adaptation import clock_text
+
+    name = loop.deployment.plan.pipeline.topology.name
+    return (
+        f"{name} under {loop.controller.name} for {clock_text(account.summary.seconds)}, a "
+        f"decision each {loop.rules.period_s:g} s"
+    )
+
+
+def adaptation_data(loop: Adaptation, account: Account) -> dict[str, Any]:
+    """For JSON."""
+    from slotwise import __version__
+
+    plan = loop.deployment.plan
+    return {
+        "slotwise": __version__,
+        "topology": plan.pipeline.topology.name,
+        "controller": loop.controller.name,
+        "rules": json_data(loop.rules),
+        "summary": json_data(account.summary),
+        "changes": json_data(account.changes),
+        "threads": plan.threads,
+        "machines": plan.machines,
+        "slots": plan.slots,
+        "cost_per_hour": plan.cost_per_hour,
+    }
