@@ -54,6 +54,13 @@ def test_a_query_that_fails_ends_the_wait(run: ScriptedRun, clock: SettableClock
     assert run.now_s() == pytest.approx(2, abs=0.11)
 
 
+def test_a_run_that_is_to_end_ends_the_wait(run: ScriptedRun, clock: SettableClock) -> None:
+    run.is_over = lambda: clock.now_s() >= 1002
+    with pytest.raises(SlotwiseError, match="the run of 'test' was ended"):
+        await_tuples(run)
+    assert run.now_s() == pytest.approx(2, abs=0.11)
+
+
 def test_the_end_of_a_batch_is_awaited(run: ScriptedRun, clock: SettableClock) -> None:
     run.batches = 4
     clock.at(1010, lambda: setattr(run, "batches", 5))

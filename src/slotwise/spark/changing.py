@@ -28,6 +28,8 @@ def change(run: Run, plan: Plan) -> Change:
     query stops. What was measured before is left out of all that is observed
     from then on. Raises SlotwiseError for another topology.
     """
+    if run.is_over():
+        raise SlotwiseError(f"the run of '{run.name}' is ending")
     new = outline(plan, run.outline.bound)
     if new.layout.topology != run.outline.layout.topology:
         raise SlotwiseError("a running query cannot change its topology: start another run")

@@ -8,6 +8,7 @@ Its other concerns: `waiting` (until something is seen), `supervise` (after a fa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,6 +103,10 @@ class Run(Deployment):
     events: list[str] = field(default_factory=list)
     """What happened, one sentence each."""
     failures: Failures = field(default_factory=Failures)
+    each_report: Callable[[Run], None] = lambda run: None
+    """Called when the meters were read: each second while somebody waits."""
+    is_over: Callable[[], bool] = lambda: False
+    """Somebody wants it to end: every wait ends then, and no change begins."""
 
     # -- lifecycle --------------------------------------------------------------------------
 
@@ -131,7 +136,9 @@ class Run(Deployment):
         return self.clock.now_s() - self.started_s
 
     def advance(self, seconds: float) -> None:
-        """As `supervise`: wait, read the meters, start the query again if it fails."""
+        """As `supervise`: wait, read the meters, start the query again if it fails; no longer than
+        until `is_over`.
+        """
         check_seconds("seconds", seconds)
         supervise(self, seconds)
 
@@ -174,7 +181,8 @@ class Run(Deployment):
 
     def tick(self) -> None:
         """Let `watch` read the meters."""
-        self.watch.tick(self.query, self.watched)
+        if self.watch.tick(self.query, self.watched):
+            self.each_report(self)
 
     def observation(self, last_s: float | None = None) -> Observation | None:
         """As `Watch.observation`."""

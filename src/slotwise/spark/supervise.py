@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,15 +34,8 @@ class Failures:
         return self.count
 
 
-def supervise(
-    run: Run,
-    seconds: float,
-    each_tick: Callable[[Run], None] = lambda run: None,
-    *,
-    tries: int = TRIES,
-    is_over: Callable[[], bool] = lambda: False,
-) -> None:
-    """Let the run go on for so long, or until `is_over`, reading its meters each second.
+def supervise(run: Run, seconds: float, *, tries: int = TRIES) -> None:
+    """Let the run go on for so long, or until it `is_over`, reading its meters each second.
 
     A query that fails is started again from its checkpoint, with every thread in its slot's
     executor of that moment. After `tries` failures without a finished batch between them, also
@@ -53,10 +45,9 @@ def supervise(
     def tick() -> bool:
         if run.query.isActive:
             run.tick()
-            each_tick(run)
-        else:
+        elif not run.is_over():
             recover(run, tries)
-        return is_over()
+        return run.is_over()
 
     await_condition(tick, seconds, run.clock, poll_s=TICK_S)
 

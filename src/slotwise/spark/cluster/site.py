@@ -31,6 +31,13 @@ class Site:
             )
         standalone.check_master(self.master)
 
+    def room(self, tasks: int, grows: bool) -> int:
+        """Threads per slot for a plan with so many tasks: all of them, since any slot may take over
+        from lost ones. In a run that `grows` a slot has room for several times as many; on an
+        existing master for twice as many only, because each takes a core of the workers there.
+        """
+        return tasks * (1 if not grows else 4 if self.master is None else 2)
+
     @contextmanager
     def prepared(
         self, cluster: Cluster, threads_per_slot: int
