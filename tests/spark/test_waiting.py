@@ -198,16 +198,22 @@ def test_workers_are_awaited(
 ) -> None:
     process: Any = Process()
     monkeypatch.setattr(processes, "_living_workers", lambda page: int(clock.now_s() - 1000) // 2)
-    processes.await_workers("page", 2, [process], tmp_path, clock)
+    two, many = (
+        processes.Daemons(
+            tmp_path, "host", 1, 2, [process], {str(n): process for n in range(count)}
+        )
+        for count in (2, 99)
+    )
+    two.await_workers(clock)
     assert clock.now_s() == pytest.approx(1004, abs=0.11)
     (tmp_path / "worker.log").write_text("WARNING: slow\njava.lang.Error: no address\n")
     with pytest.raises(SlotwiseError, match=r"only 32 of 99 workers registered .* in 60 s: worker"):
-        processes.await_workers("page", 99, [process], tmp_path, clock)
+        many.await_workers(clock)
     process.exit_code = 1
     with pytest.raises(
         SlotwiseError, match=r"ended during its start-up: worker: java\.lang\.Error"
     ):
-        processes.await_workers("page", 2, [process], tmp_path, clock)
+        two.await_workers(clock)
 
 
 def test_rows_of_a_sweep_come_as_they_arrive(clock: SettableClock) -> None:

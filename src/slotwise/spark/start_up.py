@@ -95,9 +95,9 @@ def launched(
         with times.step("cluster"):
             started = processes.enter_context(cluster.started(prepared))
         with times.step("an executor per slot"):
-            cluster.connect(spark, started)
+            machines = cluster.connect(spark, started)
         with times.step("query started"):
-            run = start(spark, made, options, times.clock)
+            run = start(spark, made, options, times.clock, machines)
             stack.callback(run.stop)
         with times.step("first tuple at a sink"):
             await_tuples(run)

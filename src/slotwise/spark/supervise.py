@@ -45,6 +45,7 @@ def supervise(run: Run, seconds: float, *, tries: int = TRIES) -> None:
     def tick() -> bool:
         if run.query.isActive:
             run.tick()
+            run.release_late()
         elif not run.is_over():
             recover(run, tries)
         return run.is_over()
