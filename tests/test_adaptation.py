@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +15,10 @@ from slotwise.adaptation_summary import Summary
 from slotwise.controllers.base import Situation
 from slotwise.model import Change, Decision, ModelError, Observation, Plan, SlotwiseError
 from slotwise.spec.plan_json import plan_to_json
-from tests.controllers.timelines import ScriptedDeployment, plan_at, seen
+from tests.controllers.timelines import Scripted, ScriptedDeployment, plan_at, seen
 
 SMALL, LARGE = plan_at(150.0), plan_at(350.0)
 MOVED = replace(SMALL, placement=replace(SMALL.placement, slots=SMALL.placement.slots[::-1].copy()))
-
-
-@dataclass
-class Scripted:
-    """Decides what `want(situation)` wants, and notes what it was asked."""
-
-    want: Callable[[Situation], Plan | None] = lambda situation: None
-    name: str = "scripted"
-    asked: list[Situation] = field(default_factory=list)
-
-    def decide(self, situation: Situation) -> Decision:
-        self.asked.append(situation)
-        plan = self.want(situation)
-        if plan is None or plan is situation.plan:
-            return Decision.keep("all is well")
-        return Decision.change(situation.plan, plan, "as the script says", 3.0)
 
 
 def toggling(situation: Situation) -> Plan:
@@ -233,14 +216,18 @@ class TestAPerson:
 def test_the_journal_has_a_line_per_period_with_all_that_matters(tmp_path: Path) -> None:
     path = tmp_path / "decisions.jsonl"
     loop = Adaptation(ScriptedDeployment(SMALL), Scripted(lambda s: LARGE), SMALL.pipeline.goals)
-    steps = list(journaled(loop.steps(30.0), path))
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    steps = list(journaled(loop, 30.0, path))
+    head, *rest = [json.loads(line) for line in path.read_text().splitlines()]
+    assert (head["record"], head["version"], head["topology"]) == ("run", 1, "test")
+    plans = {line["number"]: line["plan"] for line in rest if line["record"] == "plan"}
+    lines = [line for line in rest if line["record"] == "step"]
+    assert [line["plan"] for line in lines] == [1, 2, 2]
     assert [line["outcome"] for line in lines] == outcomes(steps)
     first = lines[0]
     assert first["decision"]["kind"] == "re-plan"
     assert first["decision"]["expected"]["pause_s"] == 3.0
     assert first["change"] == {"at_s": 12.0, "how": "restart", "pause_s": 2.0}
-    assert first["decision"]["plan"]["threads"] == LARGE.threads
+    assert plans[first["decision"]["plan"]]["threads"] == LARGE.threads
     assert first["decision"]["changes"][0] == "work: 2 → 4 threads"
     assert first["observation"]["offered_rate"] == 150.0
     assert first["goals"][1]["goal"] == "latency_p99_ms"
@@ -248,8 +235,9 @@ def test_the_journal_has_a_line_per_period_with_all_that_matters(tmp_path: Path)
 
 
 def test_a_journal_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    loop = Adaptation(ScriptedDeployment(SMALL), Scripted(), SMALL.pipeline.goals)
     with pytest.raises(SlotwiseError, match="the decisions cannot be written"):
-        list(journaled([], tmp_path / "missing" / "decisions.jsonl"))
+        list(journaled(loop, 10.0, tmp_path / "missing" / "decisions.jsonl"))
 
 
 def test_a_summary_adds_up_periods_by_their_length() -> None:

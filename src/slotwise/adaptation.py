@@ -24,8 +24,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from slotwise.adaptation_history import History, decided
 from slotwise.control_file import RECOMMENDED, Control, Forced, forced_plan, read_control
-from slotwise.controllers.base import Controller, Situation
+from slotwise.controllers.base import Controller
 from slotwise.model import (
     Change,
     Decision,
@@ -41,7 +42,6 @@ from slotwise.model.deployment import check_seconds
 
 Applying = Literal["never", "placement", "all"]
 Outcome = Literal["kept", "recommended", "applied", "refused", "not observed", "warming up"]
-HOUR_S = 3600.0
 SHORTEST = 0.5
 """A window that is shorter than this part of a period is no basis for a decision."""
 
@@ -105,16 +105,17 @@ class Adaptation:
     """The control file; see control_file.py."""
     stopwatch: Callable[[], float] = time.perf_counter
     """For the time of decisions."""
-    changes: list[Change] = field(default_factory=list)
-    rates: list[tuple[float, float]] = field(default_factory=list)
+    history: History = field(init=False)
     recommended: Plan | None = None
     """What was last recommended and not applied."""
-    _observations: list[Observation] = field(default_factory=list)
     _forced: set[str] = field(default_factory=set)
     _ready_s: float = 0.0
     """Figures from before this are not decided upon."""
     _stepped_s: float | None = None
     """When the last period ended."""
+
+    def __post_init__(self) -> None:
+        self.history = History(self.rules.period_s)
 
     def steps(self, seconds: float) -> Iterator[Step]:
         """Run for so long, one Step after each period. The last period may be shorter."""
@@ -139,7 +140,7 @@ class Adaptation:
         seen = self.deployment.observe(step.at_s - step.since_s)
         if seen.end_s is not None and seen.end_s <= step.since_s:
             raise SlotwiseError(f"the last measurement is from second {seen.end_s:.0f}: too old")
-        self.rates.append((step.at_s, seen.offered_rate))
+        self.history.rates.append((step.at_s, seen.offered_rate))
         return seen
 
     def _acted(self, step: Step) -> Step:
@@ -154,7 +155,7 @@ class Adaptation:
             return step
         if not self._is_ready(step.seen):
             return replace(step, outcome="warming up")
-        self._remember(step.seen)
+        self.history.remember(step.seen)
         return self._decided(step, control)
 
     def _is_ready(self, seen: Observation) -> bool:
@@ -163,30 +164,10 @@ class Adaptation:
         long_enough = seen.end_s - seen.start_s >= SHORTEST * self.rules.period_s
         return long_enough and seen.start_s >= self._ready_s - 1e-6
 
-    def _remember(self, seen: Observation) -> None:
-        """Traffic between threads is large: it is kept of the newest only."""
-        if self._observations:
-            self._observations[-1] = replace(
-                self._observations[-1], thread_traffic=None, slot_traffic=None, node_traffic=None
-            )
-        self._observations.append(seen)
-        del self._observations[: -max(1, round(HOUR_S / self.rules.period_s))]
-
     def _decided(self, step: Step, control: Control) -> Step:
-        situation = Situation(
-            self.deployment.plan,
-            tuple(self._observations),
-            self.goals,
-            step.at_s,
-            self.rules.period_s,
-            self.rates,
-            tuple(self.changes),
-        )
+        situation = self.history.situation(self.deployment.plan, self.goals, step.at_s)
         began = self.stopwatch()
-        try:
-            decision = self.controller.decide(situation)
-        except SlotwiseError as error:
-            decision = Decision.keep(f"no plan was found: {error}")
+        decision = decided(self.controller, situation)
         step = replace(step, decision=decision, decided_in_s=self.stopwatch() - began)
         if decision.plan is None:
             return replace(step, outcome="kept")
@@ -206,7 +187,7 @@ class Adaptation:
             return "changes are on hold by the control file"
         if decision.kind in control.forbid:
             return f"the control file forbids to {decision.kind}"
-        recent = sum(1 for change in self.changes if change.at_s > now_s - HOUR_S)
+        recent = self.history.within_the_hour(now_s)
         if recent >= self.rules.changes_per_hour:
             return f"{recent} changes were made within the last hour, as many as allowed"
         return None
@@ -216,9 +197,9 @@ class Adaptation:
         step = replace(step, forced=True)
         try:
             plan = self._forced_plan(forced)
-            pause_s = Situation(step.plan, (), self.goals, 0.0, changes=self.changes).pause_s(plan)
+            situation = self.history.situation(step.plan, self.goals, step.at_s)
             reason = f"forced by the control file (id {forced.id})"
-            decision = Decision.change(step.plan, plan, reason, pause_s)
+            decision = Decision.change(step.plan, plan, reason, situation.pause_s(plan))
         except SlotwiseError as error:
             return replace(step, outcome="refused", note=str(error))
         return self._applied(replace(step, decision=decision), plan)
@@ -241,13 +222,13 @@ class Adaptation:
             self._begin_again()
             refused = self.deployment.plan is not plan
             return replace(step, outcome="refused" if refused else "applied", note=str(error))
-        self.changes.append(change)
+        self.history.changes.append(change)
         self.recommended = None
         self._begin_again()
         return replace(step, outcome="applied", change=change)
 
     def _begin_again(self) -> None:
-        self._observations.clear()
+        self.history.begin_again()
         self._ready_s = self.deployment.now_s() + self.rules.warm_up_s
 
 

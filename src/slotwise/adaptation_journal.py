@@ -1,88 +1,163 @@
-"""What a run under a controller did, as JSON lines: one per period, written at once.
+"""What a run under a controller did, as JSON lines that are written at once.
 
-A line says what was decided and why, whether it was applied, what the change took beside what was
-expected, and the observation that it rests on. Traffic between threads and series are left out:
-they would be most of the file.
+The first line says how it was run. Each plan has a line with its number, before the first line that
+names it. Each period has a line: what was decided and why, whether it was applied, what the change
+took beside what was expected, and the observation that it rests on. recording.py reads it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from slotwise.adaptation import Step
-from slotwise.json_data import json_data
-from slotwise.model import Decision, Observation, SlotwiseError
-from slotwise.spec.observation_json import observation_data, verdicts_data
+from slotwise import __version__, plugins
+from slotwise.adaptation import Adaptation, Rules, Step
+from slotwise.controllers.base import Controller
+from slotwise.model import Choice, Decision, Goals, Plan, SlotwiseError
+from slotwise.spec.exact_json import exact_data
+from slotwise.spec.observation_json import recorded_data, traffic_is_large, verdicts_data
 from slotwise.spec.plan_json import plan_to_json
 
+VERSION = 1
 
-def journaled(steps: Iterable[Step], path: Path | None) -> Iterator[Step]:
-    """The steps one by one, each written to `path` before it is passed on. Raises SlotwiseError
-    if that cannot be written.
+
+@dataclass(frozen=True)
+class Head:
+    """How a run was made: the journal's first line."""
+
+    topology: str
+    controller: str
+    """As on the command line."""
+    rules: Rules
+    goals: Goals
+    slotwise: str = __version__
+    """Its version."""
+
+    @classmethod
+    def of(cls, loop: Adaptation) -> Head:
+        name = loop.deployment.plan.pipeline.topology.name
+        return cls(name, str(_choice(loop.controller)), loop.rules, loop.goals)
+
+
+def journaled(loop: Adaptation, seconds: float, path: Path | None) -> Iterator[Step]:
+    """The loop's steps one by one, each written to `path` before it is passed on. Raises
+    SlotwiseError if that cannot be written.
     """
+    steps = loop.steps(seconds)
     if path is None:
         yield from steps
         return
+    writer = Writer(Head.of(loop))
     with _opened(path) as file:
+        _write(file, path, [writer.head_line()])
         for step in steps:
-            try:
-                file.write(step_line(step))
-                file.flush()
-            except OSError as error:
-                raise _unwritable(path, error) from None
+            _write(file, path, writer.lines(step))
             yield step
 
 
-def step_line(step: Step) -> str:
-    return json.dumps(step_data(step), ensure_ascii=False, allow_nan=False) + "\n"
+@dataclass
+class Writer:
+    """Steps as lines; numbers plans by what they say."""
+
+    head: Head
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _last: tuple[Plan, int] | None = None
+
+    def head_line(self) -> str:
+        return _line({"record": "run", "version": VERSION, **exact_data(self.head)})
+
+    def lines(self, step: Step) -> list[str]:
+        """The step's line, after those of plans that it is the first to name."""
+        plans: list[str] = []
+        in_effect = self._number(step.plan, plans)
+        decided = step.decision.plan if step.decision else None
+        new = None if decided is None else self._number(decided, plans)
+        self._last = (step.plan, in_effect)
+        return [
+            *plans,
+            _line({"record": "step", **step_data(step, self.head.goals, in_effect, new)}),
+        ]
+
+    def _number(self, plan: Plan, lines: list[str]) -> int:
+        """Equal plans have one number."""
+        if self._last is not None and self._last[0] is plan:
+            return self._last[1]
+        text = plan_to_json(plan)
+        if text not in self._numbers:
+            self._numbers[text] = len(self._numbers) + 1
+            data = {"record": "plan", "number": self._numbers[text], "plan": json.loads(text)}
+            lines.append(_line(data))
+        return self._numbers[text]
 
 
-def step_data(step: Step) -> dict[str, Any]:
-    """What is not there is left out."""
-    plan = step.plan
+def step_data(step: Step, goals: Goals, plan: int, new: int | None) -> dict[str, Any]:
+    """`plan` is the number of the plan in effect, `new` that of the plan that was decided. What is
+    not there is left out.
+    """
+    seen = step.seen
     data = {
         "at_s": step.at_s,
         "since_s": step.since_s,
+        "plan": plan,
         "outcome": step.outcome,
         "forced": step.forced or None,
         "note": step.note or None,
-        "decision": None if step.decision is None else decision_data(step.decision, step),
+        "decision": None if step.decision is None else _decision_data(step.decision, step, new),
         "decided_in_s": round(step.decided_in_s, 6),
-        "change": None if step.change is None else json_data(step.change),
-        "threads": plan.threads,
-        "machines": plan.machines,
-        "slots": plan.slots,
-        "cost_per_hour": plan.cost_per_hour,
-        "goals": None if step.seen is None else verdicts_data(plan.judged(step.seen)),
-        "observation": None if step.seen is None else _seen_data(step.seen),
+        "change": None if step.change is None else exact_data(step.change),
+        "threads": step.plan.threads,
+        "machines": step.plan.machines,
+        "slots": step.plan.slots,
+        "cost_per_hour": step.plan.cost_per_hour,
+        "goals": None if seen is None else verdicts_data(goals.judge(seen)),
+        "observation": None if seen is None else recorded_data(seen),
+        "without_traffic": True if seen is not None and traffic_is_large(seen) else None,
     }
     return {key: value for key, value in data.items() if value is not None}
 
 
-def decision_data(decision: Decision, step: Step) -> dict[str, Any]:
-    """With the new plan as `slotwise plan --json` prints it, and what it changes."""
-    data = {
+def _decision_data(decision: Decision, step: Step, new: int | None) -> dict[str, Any]:
+    if decision.plan is None:
+        return {"kind": decision.kind, "reason": decision.reason}
+    expected = {
+        "gain": decision.gain,
+        "pause_s": decision.pause_s,
+        "cost_per_hour": decision.cost_per_hour,
+    }
+    return {
         "kind": decision.kind,
         "reason": decision.reason,
-        "expected": {
-            "gain": json_data(decision.gain),
-            "pause_s": decision.pause_s,
-            "cost_per_hour": decision.cost_per_hour,
-        },
+        "expected": {key: exact_data(each) for key, each in expected.items() if each is not None},
+        "changes": list(decision.plan.changes_from(step.plan)),
+        "plan": new,
     }
-    if decision.plan is None:
-        return {key: data[key] for key in ("kind", "reason")}
-    changes = list(decision.plan.changes_from(step.plan))
-    return {**data, "changes": changes, "plan": json.loads(plan_to_json(decision.plan))}
 
 
-def _seen_data(seen: Observation) -> dict[str, Any]:
-    short = replace(seen, thread_traffic=None, slot_traffic=None, node_traffic=None, series=None)
-    return observation_data(short)
+def _choice(controller: Controller) -> Choice:
+    """Its name and the options that differ from their defaults; a controller's fields are its
+    options.
+    """
+    known = type(controller)
+    usual: dict[str, Any] = plugins.options(known) if is_dataclass(known) else {}
+    given = {name: getattr(controller, name) for name in usual}
+    return Choice(
+        controller.name, {name: value for name, value in given.items() if value != usual[name]}
+    )
+
+
+def _line(data: dict[str, Any]) -> str:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _write(file: TextIO, path: Path, lines: Iterable[str]) -> None:
+    try:
+        file.writelines(lines)
+        file.flush()
+    except OSError as error:
+        raise _unwritable(path, error) from None
 
 
 def _opened(path: Path) -> TextIO:

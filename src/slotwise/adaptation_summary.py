@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from slotwise.adaptation import Step
+from slotwise.adaptation_history import HOUR_S
 from slotwise.model import Gain, Goals, Observation, missed
 from slotwise.model.decision import Kind
 
-HOUR_S = 3600.0
 AFTER_PERIODS = 6
 """The figure that a change was made for is the mean of at most so many periods after it."""
 

@@ -10,6 +10,7 @@ from slotwise.controllers.base import Situation
 from slotwise.model import (
     Change,
     Choice,
+    Decision,
     FixedLoad,
     Goals,
     Observation,
@@ -158,3 +159,19 @@ class ScriptedDeployment:
         self.clock_s += self.pause_s
         self.applied.append((self.clock_s, plan))
         return Change(self.clock_s, how, self.pause_s)  # type: ignore[arg-type]
+
+
+@dataclass
+class Scripted:
+    """Decides what `want(situation)` wants, and notes what it was asked."""
+
+    want: Callable[[Situation], Plan | None] = lambda situation: None
+    name: str = "scripted"
+    asked: list[Situation] = field(default_factory=list)
+
+    def decide(self, situation: Situation) -> Decision:
+        self.asked.append(situation)
+        plan = self.want(situation)
+        if plan is None or plan is situation.plan:
+            return Decision.keep("all is well")
+        return Decision.change(situation.plan, plan, "as the script says", 3.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from slotwise.model import (
     Observation,
     Plan,
     Schedule,
+    ServiceRate,
     SlotwiseError,
 )
 from slotwise.simulation import (
@@ -58,7 +60,14 @@ def load(seen: Observation, operator: str) -> dict[str, float]:
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_steps_and_changes_count_what_one_run_counts(data: st.DataObject) -> None:
-    """Every window of random steps against the log of `simulate` with the same changes."""
+    """Every window of random steps against the log of `simulate` with the same changes; slots that
+    are short of CPU are so at the nominal rate, as there.
+    """
+    with mock.patch.object(deployment, "_level", return_value=1.0):
+        _check_steps(data)
+
+
+def _check_steps(data: st.DataObject) -> None:
     first = data.draw(strategies.plans())
     buffers = data.draw(st.sampled_from([Buffers(), Buffers(2), Buffers(2, "lose", 30.0)]))
     drawn = data.draw(strategies.options())
@@ -369,3 +378,22 @@ def test_operators_cost_what_the_first_plan_says_whatever_a_later_one_believes()
     at_work.advance(10.0)
     assert load(at_work.observe(10.0), "b")["service_ms"] == pytest.approx(250.0)
     assert at_work.plan is slower
+
+
+def test_a_slot_short_of_cpu_is_slow_by_the_rate_that_is_offered_now() -> None:
+    """Two threads that each fill a core share a slot: it has enough for 3 tuples/s of each, not for
+    4; and the nominal rate is of no importance.
+    """
+    busy = {name: ServiceRate(6.0) for name in "bc"}
+    shared = plan(SHAPE, busy, rate=3.0, cluster=cluster(1, 2), slots=[0, 1, 1])
+    slow = Options(arrivals=Arrivals("constant", Schedule.step(10, 4 / 3)))
+    fast = Options(arrivals=Arrivals("constant", Schedule(((0, 0.5), (10, 0.5), (10, 2 / 3)))))
+    for rate, options in ((3.0, slow), (6.0, fast)):
+        at_work = SimulatedDeployment(shared, rate, options)
+        at_work.advance(10)
+        before = at_work.observe(10)
+        at_work.advance(10)
+        after = at_work.observe(10)
+        assert (before.offered_rate, after.offered_rate) == pytest.approx((3.0, 4.0))
+        assert (before.busiest, after.busiest) == pytest.approx((0.5, 4 / 3), rel=0.02)
+        assert (len(before.remarks), len(after.remarks)) == (0, 2)

@@ -17,7 +17,8 @@ import pytest
 
 from slotwise.journal import Journal
 from slotwise.model import Goals, SlotwiseError
-from slotwise.simulation.sweep import COLUMNS, Point, Row, finished, row_of, run_in_processes
+from slotwise.parts import Row, finished, run_here, run_in_processes
+from slotwise.simulation.sweep import COLUMNS, Point, row_of
 from slotwise.spec import SpecError, dump, load
 from slotwise.spec.sweep import load_sweep
 
@@ -36,10 +37,6 @@ def sweep(tmp_path: Path) -> Path:
     file = tmp_path / "grid.yaml"
     file.write_text(GRID)
     return file
-
-
-def in_this_process(points: Sequence[Point]) -> Iterator[tuple[Point, Row]]:
-    return ((point, row_of(point)) for point in points)
 
 
 class TestFile:
@@ -184,7 +181,7 @@ class TestJournal:
 
         def runner(points: Sequence[Point]) -> Iterator[tuple[Point, Row]]:
             asked.extend(points)
-            return in_this_process(points)
+            return run_here(points)
 
         for upto in (2, 5, 5):
             asked.clear()
@@ -235,13 +232,13 @@ class TestJournal:
 RUN = """
 import sys
 from pathlib import Path
-from slotwise.simulation import sweep
+from slotwise import parts
 from slotwise.journal import Journal
 from slotwise.spec.sweep import load_sweep
 
 if __name__ == "__main__":
     with Journal(Path("journal")) as journal:
-        for key in sweep.finished(load_sweep("grid.yaml"), journal, sweep.run_in_processes):
+        for key in parts.finished(load_sweep("grid.yaml"), journal, parts.run_in_processes):
             print(key, flush=True)
 """
 
@@ -299,7 +296,7 @@ class TestInterrupted:
 
             def runner(points: Sequence[Point]) -> Iterator[tuple[Point, Row]]:
                 again.extend(points)
-                return in_this_process(points[:1])
+                return run_here(points[:1])
 
             list(finished(points, journal, runner))
             assert again == missing
@@ -313,7 +310,7 @@ class TestInterrupted:
         for worker in children(running.pid):
             os.kill(worker, signal.SIGKILL)
         _, told = running.communicate()
-        assert "a process of the sweep was killed" in told
+        assert "a process of this work was killed" in told
         with Journal(tmp_path / "journal") as journal:
             assert journal.rows()
 

@@ -30,11 +30,22 @@ COMMANDS = {
 
         slotwise simulate word-count --service gamma:scv=2 --buffers block:capacity=100
 
-        Exits with 99 if the simulation misses a goal, and with 1 if it is unstable otherwise.""",
+        With --controller, the plan is changed while the simulation runs:
+
+        slotwise simulate vld --controller threshold --for 1h --schedule step:at=10m,factor=2
+
+        Exits with 99 if the simulation misses a goal, under a controller in any period, and with 1
+        if it is unstable otherwise.""",
     "run": """Run a plan on Spark, every thread in its slot, and compare it with its prediction.
 
         Without --plan, the spec is planned first. Ctrl-C ends the run early and prints its summary.
         Exits with 99 if the run misses a goal, and with 1 if it is unstable otherwise.""",
+    "replay": """Decide a recorded run again with another controller, and show the differences.
+
+        RUN is a file that --decisions wrote. The run itself stays as it was: each decision starts
+        from the plan and the observations that were recorded.
+
+        slotwise replay decisions.jsonl --controller flink""",
     "profile": """Measure profiles on Spark: rate, CPU and memory of each operator in a slot.
 
         Writes them to a file that specs include, or into the spec. Records are captured from the

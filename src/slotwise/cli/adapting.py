@@ -92,7 +92,7 @@ def follow(
     account = Account(loop.goals)
     before: Step | None = None
     with _progress(seconds, tell) as show:
-        for step in journaled(loop.steps(seconds), decisions):
+        for step in journaled(loop, seconds, decisions):
             account.add(step)
             show(step_text(step, before), step.at_s)
             before = step

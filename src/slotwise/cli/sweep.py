@@ -12,7 +12,9 @@ from slotwise.cli.output import csv_text, note, show, with_progress, write_file
 from slotwise.json_data import json_text
 
 if TYPE_CHECKING:
-    from slotwise.simulation.sweep import Point, Runner
+    from slotwise.journal import Journal
+    from slotwise.parts import P, Runner
+    from slotwise.simulation.sweep import Point
 
 
 def run_sweep(
@@ -27,9 +29,9 @@ def run_sweep(
     from slotwise.spec.sweep import load_sweep
 
     points = load_sweep(file)
-    runner = _runner(master)
+    runner: Runner[Point] = parallel(master)
     with Journal(journal_file or file.with_name(f"{file.name}.journal")) as journal:
-        rows = list(_rows(points, journal, runner))
+        rows = list(resumed(points, journal, runner))
     if output:
         write_file(output, csv_text(rows) if output.suffix == ".csv" else json_text(rows))
         note(f"wrote {output}")
@@ -47,9 +49,10 @@ def run_sweep(
     return ERROR
 
 
-def _runner(master: str | None) -> Runner:
+def parallel(master: str | None) -> Runner[P]:
+    """In processes of this machine, or on Spark."""
     from slotwise.model import SlotwiseError
-    from slotwise.simulation.sweep import run_in_processes
+    from slotwise.parts import run_in_processes
 
     if master is None:
         return run_in_processes
@@ -60,9 +63,11 @@ def _runner(master: str | None) -> Runner:
     return partial(run_on_spark, master=master)
 
 
-def _rows(points: Sequence[Point], journal: Any, runner: Runner) -> Iterator[dict[str, Any]]:
-    """Run what is missing, then all rows from the journal in the order of the grid."""
-    from slotwise.simulation.sweep import finished
+def resumed(
+    points: Sequence[P], journal: Journal, runner: Runner[P], what: str = "simulating"
+) -> Iterator[dict[str, Any]]:
+    """Run what is missing, then all rows from the journal in the order of the points."""
+    from slotwise.parts import finished
 
     done = journal.rows()
     before = sum(point.key in done for point in points)
@@ -71,7 +76,7 @@ def _rows(points: Sequence[Point], journal: Any, runner: Runner) -> Iterator[dic
 
         verb = "is" if before == 1 else "are"
         note(f"{before:,} of {counted(len(points), 'point')} {verb} in {journal.path} already")
-    for _ in with_progress(finished(points, journal, runner), "simulating", len(points)):
+    for _ in with_progress(finished(points, journal, runner), what, len(points)):
         pass
     done = journal.rows()
     return (done[point.key] for point in points)

@@ -17,13 +17,11 @@ from slotwise.model import (
     Measurement,
     ModelError,
     ProfileForms,
-    ServiceRate,
     SlotwiseError,
-    TaskCosts,
     Topology,
 )
-from slotwise.model.profile import POINTS_PER_CORE
 from slotwise.profilers.trial import Profiled
+from slotwise.work import OwnWork
 
 StreamEnds = tuple[str, str]
 """Names of the sending and the receiving operator."""
@@ -90,12 +88,19 @@ def _profiles(
     profiles, idle, unmetered, untimed = {}, [], [], []
     for load in measured["operators"]:
         operator = load["operator"]
-        if not load["arrival_rate"] or not load["service_ms"]:
+        work = OwnWork.of(
+            load["arrival_rate"], load["service_ms"], load["cpu"], load["service_scv"]
+        )
+        if work is None:
             idle.append(operator)
             continue
-        unmetered += [operator] if load["cpu"] is None else []
-        untimed += [operator] if load["service_scv"] is None else []
-        profiles[operator] = _forms(load, measurement)
+        unmetered += [operator] if work.cpu_s is None else []
+        untimed += [operator] if work.service_scv is None else []
+        profiles[operator] = ProfileForms(
+            service=work.service(measurement.cores or 1.0),
+            costs=work.costs,
+            measurement=measurement,
+        )
     synthetic = [
         operator.name
         for operator in topology.operators
@@ -115,21 +120,3 @@ def _profiles(
     }
     told = tuple(f"{', '.join(names)}: {what}" for what, names in remarks.items() if names)
     return RunProfiles(profiles, selectivities, told)
-
-
-def _forms(load: Mapping[str, Any], measurement: Measurement) -> ProfileForms:
-    """An operator's own work: a thread's CPU beyond its time of service is the engine's, which
-    the platform's figures count. A thread that needs more CPU than its slot has is as fast as
-    the slot allows.
-    """
-    service_s = load["service_ms"] / 1000
-    metered_s = service_s if load["cpu"] is None else load["cpu"] / load["arrival_rate"]
-    cpu_s = min(metered_s, service_s)
-    slot_s = cpu_s / (measurement.cores or 1.0)
-    slowest_s = max(service_s, slot_s)
-    variation = {} if load["service_scv"] is None else {"service_scv": load["service_scv"]}
-    return ProfileForms(
-        service=ServiceRate(1 / slowest_s, cpu=slot_s / slowest_s, **variation),
-        costs=TaskCosts(cpu_points=POINTS_PER_CORE * cpu_s, sojourn_ms=load["service_ms"]),
-        measurement=measurement,
-    )

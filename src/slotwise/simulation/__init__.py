@@ -9,6 +9,7 @@
         routing=Routing(),          # round robin or random; fixed or random selectivity; queues
         network=Network(),          # delays, costs at both ends, bandwidth, paper 4's steps
         buffers=Buffers(),          # unbounded; bounded: back-pressure, or loss and resend
+        speeds=Speeds(),            # operators and nodes that become slower or faster in mid-run
         tuples=100_000,             # input tuples; or
         duration_s=None,            # how long sources emit
         warm_up=0.1,                # this part of the duration does not count
@@ -25,7 +26,8 @@ counted in full and a run always ends. Every figure but the time series counts t
 by inputs that arrived after the warm-up*. See model.Observation for what comes out.
 
 Two kernels give one answer. `feed_forward` computes whole operators at a time, in time chunks;
-it needs a topology without loops, unbounded buffers, no bandwidth limit and no change of plan.
+it needs a topology without loops, unbounded buffers, no bandwidth limit, and no change of plan or
+of speed.
 `events` does all. Random numbers are a function of (seed, thread, how many tuples it handled
 before), and tuples that reach a thread at the same time are taken by (sender, number), so neither
 the kernel nor the order of computing changes a single number: see draws.py.
@@ -41,6 +43,7 @@ from slotwise.simulation.options import (
     PlanChange,
     Routing,
     ServiceTimes,
+    Speeds,
 )
 from slotwise.simulation.run import simulate
 
@@ -54,5 +57,6 @@ __all__ = [
     "Routing",
     "ServiceTimes",
     "SimulatedDeployment",
+    "Speeds",
     "simulate",
 ]

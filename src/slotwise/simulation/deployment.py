@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields, replace
 
 import numpy as np
@@ -14,9 +15,10 @@ from slotwise.model.deployment import (
     check_seconds,
     check_window,
 )
+from slotwise.simulation.kernels.arrivals import emitted_by
 from slotwise.simulation.kernels.change import EventRun
 from slotwise.simulation.kernels.measure import Tally, visited
-from slotwise.simulation.kernels.world import World
+from slotwise.simulation.kernels.world import World, set_times
 from slotwise.simulation.loads import operator_loads
 from slotwise.simulation.observe import mean_ms, shared_figures, slope
 from slotwise.simulation.options import Options
@@ -27,8 +29,11 @@ from slotwise.simulation.run import (
     check_same_topology,
     part_of,
 )
+from slotwise.simulation.service import thread_figures
 from slotwise.simulation.stretches import Queues, Stretch, Stretches, merged, stretch_tally
+from slotwise.simulation.waiting import due_times_s
 
+LEVEL = 0.02
 _ONLY_IN_RUNS = ("tuples", "duration_s", "warm_up", "changes", "kernel", "windows")
 """Options of a run with an end."""
 STRETCHES = 5
@@ -38,7 +43,10 @@ STRETCHES = 5
 class SimulatedDeployment:
     """A plan at work in the event kernel; see model.Deployment.
 
-    Stepping gives the same visits as `simulate` with the same seed and the same changes of plan.
+    Stepping gives the same visits as `simulate` with the same seed and the same changes of plan,
+    but where the input rate changes and slots are short of CPU: `simulate` slows their threads down
+    as at the nominal rate, a deployment as at the mean rate of each `advance`.
+
     An Observation differs from `simulate`'s in what it counts. `simulate` follows every input that
     came due in its window to the end, however long that takes. Here inputs may still be under way,
     so what counts is what *happened* in the window: the tuples whose handling ended there, whenever
@@ -72,12 +80,14 @@ class SimulatedDeployment:
         restart_pause_s: float = RESTART_PAUSE_S,
         resolution_s: float = 0.5,
         kept_s: float = 600.0,
+        waiting: Mapping[str, float] | None = None,
     ) -> None:
         """`rate` is the input rate (None: the plan's); `options.arrivals.schedule` changes it.
 
         All threads stand still for `move_pause_s` when a change moves them, and for
         `restart_pause_s` when it changes how many there are. The defaults are what was measured
         on Spark: the gap between two batches, and a restart of the query from its checkpoint.
+        So many tuples are `waiting` for operators at the beginning; see `due_times_s`.
         """
         self._options = options or Options()
         _check_options(plan, self._options)
@@ -85,13 +95,14 @@ class SimulatedDeployment:
         check_seconds("restart_pause_s", restart_pause_s)
         check_seconds("resolution_s", resolution_s)
         check_seconds("kept_s", kept_s)
-        self._plan, self._rate = plan, plan.rate if rate is None else rate
-        self._pipeline = plan.pipeline
+        self._plan = self._real = plan
+        self._rate = self._slowed_at = plan.rate if rate is None else rate
         self._move_pause_s, self._restart_pause_s = move_pause_s, restart_pause_s
         self._resolution_s = min(resolution_s, kept_s)
         self._now_s, self._changes = 0.0, 0
         part, self._figures = part_of(plan, self._rate, self._options, 0)
         self._events = EventRun(part, stretch_tally(part.world), MOST_UNDER_WAY)
+        self._preload(waiting or {})
         self._queues = Queues.at(self._events.state.queues, 0.0)
         self._stretches = Stretches(kept_s)
 
@@ -108,6 +119,17 @@ class SimulatedDeployment:
         """
         kept_s = period_s + RESTART_PAUSE_S + MOVE_PAUSE_S
         return cls(plan, rate, options, resolution_s=period_s / STRETCHES, kept_s=kept_s)
+
+    def _preload(self, waiting: Mapping[str, float]) -> None:
+        rates = self._figures.rates
+        sources = self._events.part.world.sources
+        if sources.scheduled:  # The tuples came at the rate with which the schedule begins.
+            rates = rates.scaled(max(emitted_by(sources, 1.0), 1e-9) / rates.external)
+        due = due_times_s(self._plan.pipeline.topology, rates, waiting)
+        for operator, due_s in due.items():
+            self._events.preload(operator, due_s)
+        if due:
+            self._events.resume()
 
     @property
     def plan(self) -> Plan:
@@ -132,11 +154,12 @@ class SimulatedDeployment:
         moves = plan.placement.threads == self._plan.placement.threads
         pause_s = self._move_pause_s if moves else self._restart_pause_s
         number = self._changes + 1
-        real = replace(plan, pipeline=self._pipeline)
+        real = replace(plan, pipeline=self._real.pipeline)
         part, figures = part_of(real, self._rate, self._options, number, self._now_s, pause_s)
         self._events.change(part)
         self._events.tally = stretch_tally(part.world)
-        self._plan, self._figures, self._changes = plan, figures, number
+        self._plan, self._real, self._figures, self._changes = plan, real, figures, number
+        self._slowed_at = self._rate
         self._advance_to(self._now_s + pause_s)
         self._events.resume()
         return Change(self._now_s, "at once" if moves else "restart", pause_s)
@@ -153,12 +176,29 @@ class SimulatedDeployment:
 
     def _advance_to(self, end_s: float) -> None:
         """In stretches that are cut back from the end; before what is kept, in one."""
+        self._slow_down(end_s)
         kept_s = min(end_s - self._now_s, self._stretches.kept_s)
         stretches = math.ceil(kept_s / self._resolution_s * (1 - 1e-9))
         for left in range(stretches, -1, -1):
             cut_s = end_s - left * self._resolution_s
             if left == 0 or cut_s > self._now_s + 1e-6 * self._resolution_s:
                 self._stretch_to(cut_s)
+
+    def _slow_down(self, end_s: float) -> None:
+        """Slots that are short of CPU at the rate from now to `end_s` slow their threads down."""
+        world = self._events.part.world
+        if not world.sources.scheduled:
+            return
+        asked = emitted_by(world.sources, end_s) - emitted_by(world.sources, self._now_s)
+        nominal = (end_s - self._now_s) * self._figures.rates.external
+        rate = self._rate * _level(asked / nominal)
+        if rate in (0.0, self._slowed_at):
+            return
+        self._slowed_at, slowed = rate, thread_figures(self._real, rate, self._options.keys)
+        set_times(world, slowed, self._options.network)
+        # What buffers take is at parts of the nominal rate.
+        slowed = slowed._replace(buffers=self._figures.of_threads.buffers)
+        self._figures = self._figures._replace(of_threads=slowed)
 
     def _stretch_to(self, end_s: float) -> None:
         events = self._events
@@ -205,6 +245,11 @@ class SimulatedDeployment:
             network_ms=_per_input_ms(run, operators, "network_ms"),
             operators=operators,
         )
+
+
+def _level(factor: float) -> float:
+    """In steps of 2 %, so that threads' times are not computed again for the least change."""
+    return math.exp(LEVEL * round(math.log(factor) / LEVEL)) if factor > 0 else 0.0
 
 
 def _network_per_arrival(tally: Tally, world: World, stretches: list[Stretch]) -> Tally:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from slotwise.model import LinkLoad, OperatorLoad, StreamLoad, ThreadLoad, ThreadTraffic
 from slotwise.prediction.groups import summed
 from slotwise.simulation.kernels.measure import visited
+from slotwise.simulation.kernels.speeds import mean_slowness
 
 if TYPE_CHECKING:
     from slotwise.simulation.run import Run
@@ -46,10 +47,12 @@ def asked_of_threads(run: Run, offered_rate: float) -> tuple[Floats, Floats]:
 
 def _visit_s(run: Run) -> Floats:
     """Per thread, the mean time that a tuple takes there; counted where its way matters."""
-    service_s, handled = run.world.threads["service_s"], run.tally.threads["handled"]
+    threads, handled = run.world.threads, run.tally.threads["handled"]
+    slow = mean_slowness(run.world.speeds, len(threads), run.end_s - counted_s(run), run.end_s)
+    service_s = threads["service_s"] * slow
     if not run.world.transfers:
         return np.asarray(service_s, dtype=np.float64)
-    counted: Floats = service_s + run.world.threads["visit_s"]
+    counted: Floats = service_s + threads["visit_s"] * slow
     np.divide(run.tally.threads["busy"], handled, out=counted, where=handled > 0)
     return counted
 

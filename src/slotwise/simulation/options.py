@@ -229,6 +229,28 @@ class Buffers:
 
 
 @dataclass(frozen=True)
+class Speeds:
+    """How fast operators and nodes become in mid-run, by name: factors on the speed that profiles
+    and cluster give them.
+
+    A tuple takes as long as the speeds say when its service begins, hops included. CPU in use is
+    that of busy threads, however fast they are. Nodes that no plan of the run has are allowed.
+    """
+
+    operators: Mapping[str, Schedule] = field(default_factory=dict)
+    nodes: Mapping[str, Schedule] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, schedule in (*self.operators.items(), *self.nodes.items()):
+            if min(factor for _, factor in schedule.points) <= 0:
+                raise ModelError(f"the speed of '{name}' falls to 0: expected factors > 0")
+
+    @property
+    def vary(self) -> bool:
+        return bool(self.operators or self.nodes)
+
+
+@dataclass(frozen=True)
 class PlanChange:
     """From `at_s` on, `plan` runs in place of the one before; all threads stand still `pause_s`.
 
@@ -262,6 +284,7 @@ class Options:
     routing: Routing = Routing()
     network: Network = Network()
     buffers: Buffers = Buffers()
+    speeds: Speeds = Speeds()
     tuples: int | None = None
     duration_s: float | None = None
     warm_up: float = 0.1

@@ -25,6 +25,7 @@ from slotwise.simulation.options import (
     PlanChange,
     Routing,
     ServiceTimes,
+    Speeds,
 )
 
 MOST_UNDER_WAY = 8_000_000
@@ -43,6 +44,7 @@ def simulate(
     routing: Routing = _USUAL.routing,
     network: Network = _USUAL.network,
     buffers: Buffers = _USUAL.buffers,
+    speeds: Speeds = _USUAL.speeds,
     tuples: int | None = None,
     duration_s: float | None = None,
     warm_up: float = 0.1,
@@ -64,6 +66,7 @@ def simulate(
         routing=routing,
         network=network,
         buffers=buffers,
+        speeds=speeds,
         tuples=tuples,
         duration_s=duration_s,
         warm_up=warm_up,
@@ -154,12 +157,16 @@ def part_of(
 
 def check_options(plan: Plan, options: Options) -> None:
     topology = plan.pipeline.topology
-    for name in options.service_of:
-        if name not in topology.index:
-            raise ModelError(
-                f"service times are given for '{name}', but topology '{topology.name}' has no "
-                "such operator"
-            )
+    for what, names in (
+        ("service times are", options.service_of),
+        ("a speed is", options.speeds.operators),
+    ):
+        for name in names:
+            if name not in topology.index:
+                raise ModelError(
+                    f"{what} given for '{name}', but topology '{topology.name}' has no such "
+                    "operator"
+                )
 
 
 def check_same_topology(before: Plan, after: Plan) -> None:
@@ -189,6 +196,7 @@ def _kernel(plan: Plan, options: Options) -> Kernel:
             ("bounded buffers", options.buffers.bounded),
             ("a bandwidth", options.network.bandwidth_mb_per_s is not None),
             ("plan changes", bool(options.changes)),
+            ("speeds that change", options.speeds.vary),
         )
         if present
     ]

@@ -9,29 +9,20 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import multiprocessing
-import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 from slotwise import __version__
-from slotwise.journal import Journal
 from slotwise.json_data import json_data
 from slotwise.model import Observation, Pipeline, Plan, SlotwiseError, missed
+from slotwise.parts import Row
 from slotwise.planner import Request, plan_as_chosen
 from slotwise.simulation.observe import observed
 from slotwise.simulation.options import Options
 from slotwise.simulation.run import run
 
-Row = dict[str, Any]
-"""One point's figures by COLUMNS; None where there are none."""
-
-COLUMNS: dict[str, type] = {
+COLUMNS: Mapping[str, type] = {
     "cluster": str,
     "rate": float,
     "allocator": str,
@@ -84,11 +75,15 @@ class Point:
 
     question: Question
     options: Options
+    columns: ClassVar = COLUMNS
 
     @functools.cached_property
     def key(self) -> str:
         content = "\0".join((__version__, self.question.digest, repr(self.options)))
         return hashlib.sha256(content.encode()).hexdigest()
+
+    def row(self) -> Row:
+        return row_of(self)
 
     def __str__(self) -> str:
         scheduler = self.question.pipeline.scheduler
@@ -97,21 +92,6 @@ class Point:
             f"{where}{self.question.rate:g}/s, {scheduler.allocator} + {scheduler.placer}, "
             f"seed {self.options.seed}"
         )
-
-
-Runner = Callable[[Sequence[Point]], Iterator[tuple[Point, Row]]]
-"""Runs points, in any order, and gives each with its row as soon as that is there."""
-
-
-def finished(points: Sequence[Point], journal: Journal, runner: Runner) -> Iterator[str]:
-    """Run what the journal lacks; yields the key of every point when its row is in the journal."""
-    done = journal.rows()
-    yield from (point.key for point in points if point.key in done)
-    missing = [point for point in points if point.key not in done]
-    if missing:
-        for point, row in runner(missing):
-            journal.add(point.key, row)
-            yield point.key
 
 
 def row_of(point: Point) -> Row:
@@ -168,35 +148,3 @@ def _seen_figures(plan: Plan, seen: Observation) -> Row:
         "bottleneck": seen.bottleneck,
         "missed_goals": "; ".join(goal.reason for goal in missed(plan.judged(seen))) or None,
     }
-
-
-def run_in_processes(points: Sequence[Point]) -> Iterator[tuple[Point, Row]]:
-    """As many processes as there are cores. They end with this one, however it ends."""
-    workers = min(len(points), os.cpu_count() or 1)
-    pool = ProcessPoolExecutor(
-        workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent
-    )
-    try:
-        running = {pool.submit(row_of, point): point for point in points}
-        for future in as_completed(running):
-            yield running.pop(future), future.result()
-    except BrokenProcessPool:
-        raise SlotwiseError(
-            "a process of the sweep was killed (out of memory?): finished points are kept, "
-            "run the same command again to continue"
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _end_with_parent() -> None:
-    """Ctrl-C ends a worker without a word; a parent that is gone does not leave it waiting."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def wait() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()

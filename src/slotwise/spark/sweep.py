@@ -1,4 +1,4 @@
-"""A sweep as one Spark job: a task per point, its row sent back as Arrow when the task ends.
+"""Work in parts as one Spark job: a task per part, its row sent back as Arrow when the task ends.
 
 Rows travel in an accumulator and not as the job's result, because Spark hands accumulators over
 task by task: what is finished is in the journal even if the job never ends. Spark counts every
@@ -32,7 +32,7 @@ from pyspark.java_gateway import launch_gateway
 
 from slotwise.clock import SYSTEM, Clock, await_condition
 from slotwise.model import SlotwiseError
-from slotwise.simulation.sweep import COLUMNS, Point, Row, row_of
+from slotwise.parts import P, Part, Row
 from slotwise.spark.cluster.gateway import end_java
 
 END_WITHIN_S = 20.0
@@ -42,18 +42,16 @@ _ARROW_TYPES = {
     float: arrow.float64(),
     int: arrow.int64(),
     bool: arrow.bool_(),
+    list: arrow.list_(arrow.float64()),
 }
-SCHEMA = arrow.schema(
-    [("key", arrow.string())] + [(name, _ARROW_TYPES[kind]) for name, kind in COLUMNS.items()]
-)
 
 
-def run_on_spark(points: Sequence[Point], master: str) -> Iterator[tuple[Point, Row]]:
-    """Each point with its row, as tasks end. Leaves no process behind, however it ends."""
-    by_key = {point.key: point for point in points}
+def run_on_spark(parts: Sequence[P], master: str) -> Iterator[tuple[P, Row]]:
+    """Each part with its row, as tasks end. Leaves no process behind, however it ends."""
+    by_key = {part.key: part for part in parts}
     with _context(master) as context, ThreadPoolExecutor(1) as background:
         arrived = context.accumulator([], _Batches())
-        tasks = context.parallelize(points, len(points))
+        tasks = context.parallelize(parts, len(parts))
         job = background.submit(tasks.foreach, partial(_run, arrived))
         try:
             for batch in _as_they_come(arrived, job):
@@ -74,12 +72,14 @@ class _Batches(AccumulatorParam[list[bytes]]):
         return value1
 
 
-def _run(arrived: Accumulator[list[bytes]], point: Point) -> None:
+def _run(arrived: Accumulator[list[bytes]], part: Part) -> None:
     """On a worker."""
-    row = {"key": point.key, **row_of(point)}
-    batch = arrow.RecordBatch.from_pylist([row], schema=SCHEMA)
+    row = {"key": part.key, **part.row()}
+    types = [(name, _ARROW_TYPES[kind]) for name, kind in part.columns.items()]
+    schema = arrow.schema([("key", arrow.string()), *types])
+    batch = arrow.RecordBatch.from_pylist([row], schema=schema)
     stream = arrow.BufferOutputStream()
-    with arrow.ipc.new_stream(stream, SCHEMA) as writer:
+    with arrow.ipc.new_stream(stream, schema) as writer:
         writer.write_batch(batch)
     arrived.add([stream.getvalue().to_pybytes()])
 
@@ -124,7 +124,7 @@ def _context(master: str) -> Iterator[SparkContext]:
 
 
 def _conf(master: str) -> SparkConf:
-    conf = SparkConf().setMaster(master).setAppName("slotwise sweep")
+    conf = SparkConf().setMaster(master).setAppName("slotwise")
     conf.set("spark.ui.enabled", "false").set("spark.ui.showConsoleProgress", "false")
     if master.startswith("local"):
         conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")

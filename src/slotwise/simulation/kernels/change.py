@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slotwise.simulation.kernels.arrivals import clocks_at
 from slotwise.simulation.kernels.events import (
@@ -17,7 +18,7 @@ from slotwise.simulation.kernels.events import (
 )
 from slotwise.simulation.kernels.jit import kernel
 from slotwise.simulation.kernels.measure import Tally, without_threads
-from slotwise.simulation.kernels.routing import SENDER_SHIFT
+from slotwise.simulation.kernels.routing import SENDER_SHIFT, first_key
 from slotwise.simulation.kernels.under_way import (
     ARRIVES,
     LEAVES,
@@ -26,6 +27,7 @@ from slotwise.simulation.kernels.under_way import (
     State,
     empty_state,
     enqueue,
+    free_row,
     grown,
     joined,
     release,
@@ -35,6 +37,10 @@ from slotwise.simulation.kernels.world import Table, World
 
 _SENT = -2
 """`output` of a thread whose tuple is handled and sent on, and no longer belongs to it."""
+
+
+_EARLY = 1 << 40
+"""Tuples that wait from the start have numbers that a source's own never reach."""
 
 
 class Part(NamedTuple):
@@ -117,8 +123,16 @@ class EventRun:
         self.state.progress[1] = 1
         schedule_sources(part.world, self.state, self.end_s)
 
+    def preload(self, operator: int, due_s: NDArray[np.float64]) -> None:
+        """Before the first event: tuples wait for the operator whose inputs came due at these
+        times, by turns at each of its threads. `resume` then lets threads take them.
+        """
+        while self.state.progress[0] < _rows(self.part) + len(due_s):
+            self.state = grown(self.state)
+        wait_from_the_start(self.part.world, self.state, operator, due_s)
+
     def resume(self) -> None:
-        """The pause of the last change is over."""
+        """Threads begin to work: the pause of the last change is over."""
         part = self.part
         resume(part.world, part.limits, self.state, part.start_s + part.pause_s)
 
@@ -144,6 +158,27 @@ def send_all_held(world: World, limits: Limits, tally: Tally, state: State, now:
             if state.tuples[number].root >= tally.warm_up:
                 tally.threads[thread].blocked += now - state.tuples[number].since
             state.threads[thread].output = _SENT
+
+
+@kernel
+def wait_from_the_start(
+    world: World, state: State, operator: int, due_s: NDArray[np.float64]
+) -> None:
+    """Nothing is known of their senders: they count as from outside."""
+    own = world.operators[operator]
+    for i in range(len(due_s)):
+        number = free_row(state)
+        thread = own.first + i % (own.last - own.first)
+        new = state.tuples[number]
+        new.root = due_s[i]
+        new.arrival = 0.0
+        new.since = 0.0
+        new.key = first_key(world.key_shares, world.threads[thread].key, _EARLY + i)
+        new.thread = thread
+        new.order = i
+        enqueue(state, own.first if world.shared else thread, number)
+        state.threads[thread].held += 1
+        joined(state, operator, 0.0)
 
 
 @kernel

@@ -36,6 +36,7 @@ from slotwise.simulation.kernels.routing import (
     receiver,
     transfer_seconds,
 )
+from slotwise.simulation.kernels.speeds import slowness
 from slotwise.simulation.kernels.under_way import (
     ARRIVES,
     AT_LINK,
@@ -212,6 +213,8 @@ def _serve(
     if world.transfers:
         sender = (moved.order >> SENDER_SHIFT) - 1
         seconds += transfer_seconds(world, state.sent, sender, thread, handled, moved.key)
+    if len(world.speeds.follows) > 0:
+        seconds *= slowness(world.speeds, thread, now)
     schedule(world, state, number, ENDS, now + seconds)
     _free_place(world, limits, state, buffer, now)
 

@@ -33,6 +33,7 @@ FILES = (
     "links",
     "measure",
     "routing",
+    "speeds",
     "under_way",
     "world",
     "../../keys",

@@ -1,8 +1,8 @@
 """The plan and the options as tables, in the form the kernels read.
 
 Threads are numbered as in the Allocation, slots and nodes as in the Cluster, operators as in the
-Topology; streams by their sending operator, so that an operator's outputs are a range. Nothing
-here changes during a run.
+Topology; streams by their sending operator, so that an operator's outputs are a range. Kernels
+change nothing here; `set_times` changes how long threads take between two calls of them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from slotwise.prediction.network import delays_by_distance_ms
 from slotwise.rates import ArrivalRates, arrival_rates
 from slotwise.simulation.kernels.arrivals import Sources, sources_of
 from slotwise.simulation.kernels.draws import thread_keys
+from slotwise.simulation.kernels.speeds import SpeedTables, speed_tables
 from slotwise.simulation.options import Network, Options
 from slotwise.simulation.service import ThreadFigures, thread_figures, variations
 
@@ -107,6 +108,7 @@ class World(NamedTuple):
     steps: Integers
     """[sender node, receiver node]: the step in which they may; empty: at any time."""
     sources: Sources
+    speeds: SpeedTables
     forwarded: float
     """Probability that a tuple keeps its key."""
     random_selectivity: bool
@@ -146,10 +148,7 @@ def build(plan: Plan, rate: float, options: Options, part: int) -> tuple[World, 
     operators = _operators(plan)
     operators["variation"], operators["shape"] = kinds, shapes
     operators["first_sample"], operators["last_sample"] = first_sample[:-1], first_sample[1:]
-    # A network's own times at both ends are for other nodes only.
-    other_nodes = np.array([0.0, 0.0, 1.0, 1.0]) / 1000
-    send_s = figures.send_s + network.send_ms * other_nodes
-    receive_s = figures.receive_s + network.receive_ms * other_nodes
+    send_s, receive_s = _ends_s(figures, network)
     threads = _threads(plan)
     threads["service_s"], threads["visit_s"] = service_s, figures.visit_s
     threads["sends"] = (send_s > 0).any(axis=1)
@@ -177,6 +176,7 @@ def build(plan: Plan, rate: float, options: Options, part: int) -> tuple[World, 
         key_shares=_cumulative(np.array(options.keys.frequencies())) if keyed else np.empty(0),
         steps=_steps(plan) if schedule else np.empty((0, 0), dtype=np.int64),
         sources=sources_of(plan, rates, options.arrivals),
+        speeds=speed_tables(plan, options.speeds),
         forwarded=float(options.keys.forwarded),
         random_selectivity=options.routing.selectivity == "random",
         shared=options.routing.queue == "shared",
@@ -190,6 +190,21 @@ def build(plan: Plan, rate: float, options: Options, part: int) -> tuple[World, 
     platform, profiles = plan.pipeline.platform, plan.pipeline.profiles
     idle_mem = platform.slot_memory_mb / profiles.slot_memory_mb
     return world, Figures(figures, platform.slot_cpu / platform.cores, idle_mem, rates)
+
+
+def set_times(world: World, figures: ThreadFigures, network: Network) -> None:
+    """Threads take as long as `figures` says from now on."""
+    world.threads["service_s"], world.threads["visit_s"] = figures.service_s, figures.visit_s
+    world.send_s[:], world.receive_s[:] = _ends_s(figures, network)
+
+
+def _ends_s(figures: ThreadFigures, network: Network) -> tuple[Floats, Floats]:
+    """Sending and receiving, [thread, distance]: a network's own times are for other nodes only."""
+    other_nodes = np.array([0.0, 0.0, 1.0, 1.0]) / 1000
+    return (
+        figures.send_s + network.send_ms * other_nodes,
+        figures.receive_s + network.receive_ms * other_nodes,
+    )
 
 
 def check_fits(plan: Plan) -> None:
