@@ -46,6 +46,8 @@ PLACERS: Mapping[str, str] = {
 }
 CONTROLLERS: Mapping[str, str] = {
     "traffic": "slotwise.controllers.traffic:TrafficBased",
+    "p-deployer": "slotwise.controllers.p_deployer:PDeployer",
+    "drs": "slotwise.controllers.drs:Drs",
     "model-driven": "slotwise.controllers.model_driven:ModelDriven",
     "flink": "slotwise.controllers.flink:Flink",
     "threshold": "slotwise.controllers.threshold:Threshold",

@@ -12,9 +12,11 @@ def loads(seen: Observation) -> Mapping[str, OperatorLoad]:
     return {load.operator: load for load in seen.operators}
 
 
-def offered(observations: Sequence[Observation]) -> float:
-    """The mean input rate."""
-    return sum(seen.offered_rate for seen in observations) / len(observations)
+def offered(observations: Sequence[Observation], smoothing: float = 1.0) -> float:
+    """The mean input rate; each period counts `smoothing` times what the next one counts."""
+    weights = [smoothing**age for age in range(len(observations) - 1, -1, -1)]
+    total = sum(w * seen.offered_rate for w, seen in zip(weights, observations, strict=True))
+    return float(total / sum(weights))
 
 
 def visits(plan: Plan) -> dict[str, float]:

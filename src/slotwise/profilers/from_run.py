@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slotwise.learning.work import OwnWork
 from slotwise.model import (
     Measurement,
     ModelError,
@@ -21,7 +22,6 @@ from slotwise.model import (
     Topology,
 )
 from slotwise.profilers.trial import Profiled
-from slotwise.work import OwnWork
 
 StreamEnds = tuple[str, str]
 """Names of the sending and the receiving operator."""

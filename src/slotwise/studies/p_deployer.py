@@ -7,7 +7,7 @@ judged alike: by the same simulation at the target.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,7 +57,7 @@ class Deployed:
 
     @property
     def machines(self) -> int:
-        return len(np.unique(self.plan.cluster.slot_node[self.plan.placement.slots]))
+        return machines_of(self.plan)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ _ASSUMPTIONS = (
 def _p_deployer(pipeline: Pipeline, target: float, effort: Effort) -> Deployed:
     first_rate = 0.0
     for round_number, rate in enumerate(_raised(target), start=1):
-        plan = plan_with(Request(_unbudgeted(pipeline), rate, SCHEDULER))
+        plan = p_deployer_plan(pipeline, rate)
         seen = _tried(plan, target, effort)
         first_rate = first_rate or (seen.throughput or 0.0)
         if _meets(plan, seen):
@@ -136,20 +136,37 @@ def _raised(target: float) -> Iterator[float]:
     return (target * RAISED**n for n in range(MOST_ROUNDS))
 
 
+def p_deployer_plan(pipeline: Pipeline, rate: float) -> Plan:
+    """By the paper's own pair, on as many machines as that takes."""
+    return plan_with(Request(_unbudgeted(pipeline), rate, SCHEDULER))
+
+
+def machines_of(plan: Plan) -> int:
+    """Those that hold a thread."""
+    return len(np.unique(plan.cluster.slot_node[plan.placement.slots]))
+
+
 def _unbudgeted(pipeline: Pipeline) -> Pipeline:
     return replace(pipeline, goals=replace(pipeline.goals, machines=None))
 
 
 def _metis(pipeline: Pipeline, target: float, effort: Effort) -> int | None:
     """The fewest machines on which METIS's cut meets the target."""
+    operators = pipeline.topology.operators
+    multiplied = [each.name for each in operators if sojourn_bound(pipeline, each.name)]
     for machines in range(1, MOST_MACHINES + 1):
-        plan = _metis_plan(pipeline, target, machines)
+        plan = metis_plan(pipeline, target, machines, multiplied)
         if _meets(plan, _tried(plan, target, effort)):
             return machines
     return None
 
 
-def _metis_plan(pipeline: Pipeline, target: float, machines: int) -> Plan:
+def metis_plan(
+    pipeline: Pipeline, target: float, machines: int, multiplied: Collection[str]
+) -> Plan:
+    """As many tasks of each operator as machines, SOJOURN_FACTOR times as many of the `multiplied`
+    ones; METIS cuts their graph.
+    """
     machine = pipeline.catalog[0]
     nodes = tuple(
         Node(f"{machine.name}-{n + 1}", machine.slots, machine.memory_gb) for n in range(machines)
@@ -157,7 +174,7 @@ def _metis_plan(pipeline: Pipeline, target: float, machines: int) -> Plan:
     cluster = Cluster(nodes, pipeline.slot_memory_gb)
     fixed = replace(_unbudgeted(pipeline), catalog=(), cluster=cluster)
     threads = {
-        operator.name: machines * (SOJOURN_FACTOR if sojourn_bound(pipeline, operator.name) else 1)
+        operator.name: machines * (SOJOURN_FACTOR if operator.name in multiplied else 1)
         for operator in pipeline.topology.operators
         if pipeline.profiles.fixed(operator.name) is None
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from slotwise.learning.work import Correction, OwnWork
 from slotwise.model import (
     FixedLoad,
     Profile,
@@ -14,7 +15,6 @@ from slotwise.model import (
     ThreadRow,
     ThreadTable,
 )
-from slotwise.work import Correction, OwnWork
 
 TABLE = ThreadTable((ThreadRow(1, 10.0, 0.2, 0.1), ThreadRow(4, 30.0, 0.8, 0.4)))
 

@@ -53,11 +53,11 @@ def taught(truth: Pipeline, beliefs: Mapping[str, Profile], options: Options = E
 
 
 def test_a_service_rate_is_found_out() -> None:
-    truth = pipeline(profiles={"work": ServiceRate(100.0, cpu=0.5, mem=0.2)})
+    truth = pipeline(profiles={"work": ServiceRate(100.0, cpu=0.4, mem=0.2)})
     found = form_of(taught(truth, WRONG).profiles["work"], ServiceRate)
     assert found is not None
     assert found.rate == pytest.approx(100.0)
-    assert found.cpu == pytest.approx(0.5)
+    assert found.cpu == pytest.approx(0.4)
     assert found.service_scv == pytest.approx(0.0, abs=1e-9)
 
 
@@ -91,11 +91,11 @@ def test_task_costs_are_found_out() -> None:
 def test_the_platforms_hops_are_not_the_operators_work() -> None:
     hop = Hop(send_us=300.0, receive_us=500.0)
     platform = Platform(in_slot=hop, in_node=hop, between_nodes=hop)
-    truth = replace(pipeline(profiles={"work": ServiceRate(100.0, cpu=0.5)}), platform=platform)
+    truth = replace(pipeline(profiles={"work": ServiceRate(100.0, cpu=0.4)}), platform=platform)
     found = form_of(taught(truth, WRONG).profiles["work"], ServiceRate)
     assert found is not None
     assert found.rate == pytest.approx(100.0, rel=0.02)
-    assert found.cpu == pytest.approx(0.5, rel=0.02)
+    assert found.cpu == pytest.approx(0.4, rel=0.02)
 
 
 def test_waiting_for_cpu_is_not_the_operators_time() -> None:
