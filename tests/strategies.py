@@ -81,6 +81,7 @@ logics = st.builds(
     aggregate=st.dictionaries(names, st.text(max_size=8), max_size=2).map(
         lambda columns: tuple(columns.items())
     ),
+    key_groups=st.sampled_from([1, 8, 64]),
     python=st.none() | names,
 )
 thread_tables = st.lists(st.integers(1, 100), min_size=1, max_size=4, unique=True).flatmap(

@@ -111,6 +111,19 @@ def test_what_is_refused_leaves_the_last_good_plan_in_effect() -> None:
     assert steps[1].plan is SMALL
 
 
+def test_what_fails_with_the_new_plan_in_effect_is_applied_with_a_note() -> None:
+    class Silent(ScriptedDeployment):
+        def apply(self, plan: Plan) -> Change:
+            self.plan = plan
+            raise SlotwiseError("the query has delivered no tuple for 60 s")
+
+    steps = run(Silent(SMALL), Scripted(lambda s: LARGE), 40.0)
+    assert outcomes(steps) == ["applied", "warming up", "kept", "kept"]
+    assert steps[0].note == "the query has delivered no tuple for 60 s"
+    assert steps[0].change is None
+    assert Summary.of(steps, SMALL.pipeline.goals).changes == 1
+
+
 def test_nothing_is_decided_on_silence_or_on_old_figures() -> None:
     def see(plan: Plan, now_s: float) -> Observation | None:
         if now_s == 10:

@@ -213,12 +213,15 @@ class Adaptation:
         return self.recommended
 
     def _applied(self, step: Step, plan: Plan) -> Step:
-        """Apply it; what is refused or fails leaves the plan that the deployment then has."""
+        """Apply it; what is refused or fails leaves the plan that the deployment then has: the last
+        one, or the new one, if it could not be seen to be in effect.
+        """
         try:
             change = self.deployment.apply(plan)
         except SlotwiseError as error:
             self._begin_again()
-            return replace(step, outcome="refused", note=str(error))
+            refused = self.deployment.plan is not plan
+            return replace(step, outcome="refused" if refused else "applied", note=str(error))
         self.history.changes.append(change)
         self.recommended = None
         self._begin_again()

@@ -88,7 +88,7 @@ def _everyone() -> list[int]:
 
 def _permits_quota() -> bool:
     try:
-        quotas.quota(1.0, {}).remove()
+        quotas.quota().remove()
     except SlotwiseError:
         return False
     return True

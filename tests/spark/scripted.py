@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from slotwise import sketch
-from slotwise.model import Plan
+from slotwise.model import Plan, SlotwiseError
 from slotwise.spark.metering import meters
 from slotwise.spark.metering.meters import MeterSnapshot, ThreadMeter
 from slotwise.spark.metering.watch import Watch
@@ -138,6 +138,12 @@ class MeteredRun(ScriptedRun):
         super().__init__(clock, of)
         self.watch = Watch(self.spark, clock, zero_s=START)
         self.meters = seen
+        self.starts: list[int] = []
+        """The threads of the second operator at each restart."""
+        self.refusals: list[str] = []
+        """The next restarts are refused with these."""
+        self.ticked: list[float] = []
+        self.each_report = lambda run: self.ticked.append(run.now_s())
 
     tick = Run.tick
     observation = Run.observation  # type: ignore[assignment]
@@ -155,4 +161,7 @@ class MeteredRun(ScriptedRun):
         super().stop()
 
     def restart(self) -> None:
+        if self.refusals:
+            raise SlotwiseError(self.refusals.pop(0))
+        self.starts.append(int(self.plan.allocation.threads[1]))
         self.query = ScriptedQuery()  # type: ignore[assignment]

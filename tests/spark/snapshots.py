@@ -34,7 +34,7 @@ def meter(
     **counted: object,
 ) -> ThreadMeter:
     """A thread that has counted what is given, and nothing else; `to` has the tuples that it sent
-    to threads, by their numbers in the plan.
+    to tasks, by their numbers (see Layout.first_task).
     """
     if to:
         first, last = min(to), max(to)

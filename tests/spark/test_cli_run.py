@@ -54,6 +54,13 @@ def test_bad_input_starts_nothing(
     assert "--slot-memory-mb must be at least 470" in told(capsys)
     assert run(["run", str(spec), "--slot-memory-mb", "9999999"]) == ERROR
     assert "MB are free" in told(capsys)
+    assert run(["run", str(spec), "--apply", "never"]) == USAGE
+    assert "--apply requires --controller" in told(capsys)
+    assert run(["run", str(spec), "--controller", "treshold"]) == ERROR
+    assert "did you mean 'threshold'?" in told(capsys)
+    decisions = str(tmp_path / "missing" / "decisions.jsonl")
+    assert run(["run", str(spec), "--controller", "static", "--decisions", decisions]) == ERROR
+    assert "no such directory: use another --decisions" in told(capsys)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert run(["run", str(spec)]) == ERROR
     assert "no Java in JAVA_HOME" in told(capsys)

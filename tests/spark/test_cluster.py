@@ -71,7 +71,7 @@ def test_a_lost_node_is_done_without_and_a_killed_program_leaves_no_process(
     with passing_folder():
         assert not Path(told["folder"]).exists()
     if told["quotas"]:
-        quotas.quota(1.0, {}).remove()
+        quotas.quota().remove()
         left = quotas._hierarchy()[1].glob(f"{PREFIX}{started.pid}-*")
         assert list(left) == []
 
@@ -161,10 +161,10 @@ def test_where_control_groups_cannot_be_written_a_quota_is_refused(
 ) -> None:
     monkeypatch.setattr(quotas, "_hierarchy", lambda: (1, tmp_path / "missing"))
     with pytest.raises(SlotwiseError, match=r"cannot set a CPU quota per slot: .* is not writable"):
-        quotas.quota(1.0, {"127.0.0.11": 1.0})
+        quotas.quota()
     monkeypatch.setattr(quotas, "_hierarchy", lambda: (1, tmp_path))
     with pytest.raises(SlotwiseError, match="no CPU quota there"):
-        quotas.quota(1.0, {"127.0.0.11": 1.0})
+        quotas.quota()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -180,7 +180,7 @@ def test_a_quota_can_be_lifted_for_a_while(
     file.write_text(limit)
 
     def warm_up() -> None:
-        with quotas.Quota(tmp_path, version, {}).lifted():
+        with quotas.Quota(tmp_path, version).lifted():
             assert file.read_text() == none
             raise KeyboardInterrupt
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from slotwise.model import Grouping, Logic, SlotwiseError, Topology
+from slotwise.model import Grouping, Logic, Plan, SlotwiseError, Topology
+from slotwise.model.topology import KEY_GROUPS
 from slotwise.spark.query.functions import functions_of
 from slotwise.spark.query.levels import layout
 from slotwise.spark.query.outline import outline
@@ -66,6 +70,48 @@ def test_partitions_and_slots() -> None:
     )
 
 
+def counting(threads: int, groups: int = KEY_GROUPS) -> Plan:
+    """s and k have two threads each; nine threads and more go round-robin over two slots."""
+    count = replace(COUNT, key_groups=groups)
+    of = topology("s>c", "c>k", logic={"c": count}, groupings={"s>c": BY_VALUE})
+    return plan(of, {"s": 2, "c": threads, "k": 2})
+
+
+def test_the_tasks_of_an_aggregate_are_its_key_groups() -> None:
+    made = counting(3)
+    found = layout(made)
+    assert found.tasks == (2, 8, 2)
+    assert found.partitions == (2, 8, 2)
+    assert found.first_task == (0, 2, 10, 12)
+    # Threads: s 0 and 1, c 2 to 4, k 5 and 6.
+    assert found.task_thread.tolist() == [0, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6]
+    assert found.thread(1, 0) == (1, 0)
+    assert found.thread(1, 7) == (1, 2)
+    assert found.slots(made.placement) == ((0, 1), (0, 0, 0, 1, 1, 1, 0, 0), (1, 0))
+
+
+def test_other_threads_of_an_aggregate_leave_the_query_as_it_is() -> None:
+    """Only the slots of its tasks differ."""
+    few, many = (layout(counting(threads)) for threads in (1, 8))
+    assert few.first_task == many.first_task
+    assert few.partition_task == many.partition_task
+    sent = [
+        list(Routes(counting(threads), layout(counting(threads))).candidates(0, "_out0", False))
+        for threads in (1, 8)
+    ]
+    assert sent[0] == sent[1]
+
+
+@given(st.integers(1, 50).flatmap(lambda n: st.tuples(st.integers(1, n), st.just(n))))
+def test_key_groups_are_divided_evenly(threads_and_groups: tuple[int, int]) -> None:
+    threads, groups = threads_and_groups
+    owners = layout(counting(threads, groups)).task_thread[2:-2] - 2
+    counts = np.bincount(owners)
+    assert len(counts) == threads
+    assert counts.max() - counts.min() <= 1
+    assert (np.diff(owners) >= 0).all()
+
+
 @settings(max_examples=50)
 @given(topologies())
 def test_streams_lead_to_later_levels_and_threads_have_partitions(of: Topology) -> None:
@@ -91,9 +137,9 @@ def test_tuples_for_later_levels_are_carried_in_the_slot_they_go_to() -> None:
 
 def test_salts_reach_their_partition() -> None:
     of = topology("s>c", "s>z", logic={"c": COUNT}, groupings={"s>c": BY_VALUE})
-    made = plan(of, {"c": 7})
+    made = plan(of, {"c": 3})
     salts = Routes(made, layout(made)).salts
-    assert [hash_of_int(salt) % 7 for salt in salts] == list(range(7))
+    assert [hash_of_int(salt) % KEY_GROUPS for salt in salts] == list(range(KEY_GROUPS))
 
 
 def test_emulated_selectivity_sends_copies_and_parts() -> None:
@@ -126,6 +172,13 @@ def test_refusals_name_the_operator() -> None:
         topology("s>a", logic={"a": Logic(options=(("rate", "1"),))}),
         match="'a' has options: only a source takes options",
     )
+
+
+def test_an_aggregate_has_no_more_threads_than_key_groups() -> None:
+    outline(counting(8))
+    with pytest.raises(SlotwiseError, match="into 8 groups: set key_groups: 9 or more"):
+        outline(counting(9))
+    outline(counting(9, groups=9))
 
 
 def on_batches(batch: object) -> "pyarrow.RecordBatch":  # type: ignore[name-defined]  # noqa: F821, UP037

@@ -115,10 +115,28 @@ def test_traffic_with_receivers_that_nobody_looked_at_is_not_known() -> None:
 
 
 def test_results_of_an_aggregate_that_feeds_nobody_are_no_traffic() -> None:
+    """Tasks 1 to 8 are its key groups."""
     logic = {"c": Logic(aggregate=(("by", "value"), ("n", "count(*)")))}
     of = watched("s>c", "s>z", logic=logic)
-    sent = [meter(0, to={1: 40, 2: 40}), meter(1, to={1: 40}), meter(2, emitted=80)]
+    sent = [meter(0, to={1: 40, 9: 40}), meter(1, to={1: 40}), meter(2, emitted=80)]
     assert traffic(of, [], sent) == {(0, 1): 10, (0, 2): 10}
+
+
+def test_key_groups_count_for_the_thread_that_has_them() -> None:
+    """Of eight groups, the first of two threads has 0 to 3; k's task has the number 9."""
+    logic = {"c": Logic(aggregate=(("by", "value"), ("n", "count(*)")))}
+    of = watched("s>c", "c>k", logic=logic, threads={"c": 2})
+    groups = [
+        meter(1, group, arrivals=40 * (group + 1), cpu_seconds=0.1, to={9: 4 * (group + 1)})
+        for group in range(8)
+    ]
+    source = meter(0, to={1 + group: 40 * (group + 1) for group in range(8)})
+    found = loads(of, snapshot([], {"a": 10.0}), snapshot([source, *groups], {"a": 14.0}))
+    assert found.handled_by_thread[1:3] == pytest.approx([100, 260])
+    assert found.busy_by_thread[1:3] == pytest.approx([0.1, 0.1])
+    assert found.operators[1].arrival_rate == pytest.approx(360)
+    wanted = {(0, 1): 100, (0, 2): 260, (1, 3): 10, (2, 3): 26}
+    assert traffic(of, [], [source, *groups]) == pytest.approx(wanted)
 
 
 def test_service_time_and_its_variation() -> None:
@@ -171,7 +189,7 @@ def test_a_micro_batch_aggregate_handles_what_was_sent_to_it() -> None:
     logic = {"c": Logic(aggregate=(("by", "value"), ("n", "count(*)")))}
     of = watched("s>c", "c>k", logic=logic, threads={"c": 2}, mode="micro-batch")
     answered = (
-        {"level": 1, "partition": k, "arrivals": n, "emitted": n} for k, n in ((0, 6), (1, 2))
+        {"level": 1, "partition": k, "arrivals": n, "emitted": n} for k, n in ((3, 6), (4, 2))
     )
     source = {"level": 0, "arrivals": 400, "emitted": 400}
     found = in_four_seconds(of, source, *answered, {"level": 2, "arrivals": 8})

@@ -23,7 +23,6 @@ from slotwise.model import (
     Placement,
     Plan,
     ServiceRate,
-    SlotwiseError,
     Topology,
 )
 from slotwise.placers.base import PlacementProblem
@@ -212,9 +211,10 @@ def test_after_a_restart_only_the_new_threads_count(spark: SparkSession, tmp_pat
     assert counts[1:4] == pytest.approx([taken / 3] * 3, rel=0.02)
 
 
-def test_an_aggregate_keeps_its_threads_and_others_may_change(
+def test_an_aggregate_changes_its_threads_without_a_restart(
     spark: SparkSession, tmp_path: Path
 ) -> None:
+    """Its eight key groups move between slots, with their counts."""
     of = topology(
         "s>c",
         "c>k",
@@ -224,16 +224,21 @@ def test_an_aggregate_keeps_its_threads_and_others_may_change(
         },
         groupings={"s>c": Grouping("fields", ("value",))},
     )
-    made, more = (plan(of, {"c": 2, "k": n}, on=MODEL, rate=300) for n in (1, 3))
-    other = plan(of, {"c": 3}, on=MODEL, rate=300)
-    with running(spark, made, tmp_path) as run:
+    one, three, all_groups = (plan(of, {"c": n}, on=MODEL, rate=300) for n in (1, 3, 8))
+    more_sinks = plan(of, {"c": 2, "k": 3}, on=MODEL, rate=300)
+    with running(spark, one, tmp_path) as run:
         await_batch(run)
         await_tuples(run)
-        with pytest.raises(SlotwiseError, match="'c' is divided by 2 threads, and Spark cannot"):
-            run.apply(other)
-        assert run.apply(more).how == "restart"
+        for other in (three, all_groups):
+            assert run.apply(other).how == "next batch"
+            assert run.whereabouts().levels == run.outline.layout.slots(other.placement)
+            run.advance(3)
+            threads = [load for load in run.observe(60).threads if load.operator == "c"]
+            assert len(threads) == other.threads["c"]
+            assert sum(load.arrival_rate for load in threads) > 0
+        assert run.apply(more_sinks).how == "restart"
         await_batch(run)
-        assert [len(level) for level in run.whereabouts().levels] == [1, 2, 3]
+        assert [len(level) for level in run.whereabouts().levels] == [1, 8, 3]
     largest: Counter[str] = Counter()
     for row in written(tmp_path):
         largest[row["value"]] = max(largest[row["value"]], row["n"])

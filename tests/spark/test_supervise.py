@@ -33,8 +33,16 @@ def test_advance_reads_the_meters_each_second(run: ScriptedRun) -> None:
 
 
 def test_a_run_that_is_over_ends_early(run: ScriptedRun, clock: SettableClock) -> None:
-    supervise(run, 60, is_over=lambda: clock.now_s() >= 1002)
+    run.is_over = lambda: clock.now_s() >= 1002
+    supervise(run, 60)
     assert run.now_s() == 2
+
+
+def test_a_run_that_is_over_is_not_started_again(run: ScriptedRun, clock: SettableClock) -> None:
+    run.fail()
+    run.is_over = lambda: True
+    supervise(run, 60)
+    assert run.restarts == []
 
 
 def test_a_failed_query_resumes_and_the_clock_goes_on(

@@ -54,6 +54,13 @@ def test_a_query_that_fails_ends_the_wait(run: ScriptedRun, clock: SettableClock
     assert run.now_s() == pytest.approx(2, abs=0.11)
 
 
+def test_a_run_that_is_to_end_ends_the_wait(run: ScriptedRun, clock: SettableClock) -> None:
+    run.is_over = lambda: clock.now_s() >= 1002
+    with pytest.raises(SlotwiseError, match="the run of 'test' was ended"):
+        await_tuples(run)
+    assert run.now_s() == pytest.approx(2, abs=0.11)
+
+
 def test_the_end_of_a_batch_is_awaited(run: ScriptedRun, clock: SettableClock) -> None:
     run.batches = 4
     clock.at(1010, lambda: setattr(run, "batches", 5))
@@ -191,16 +198,22 @@ def test_workers_are_awaited(
 ) -> None:
     process: Any = Process()
     monkeypatch.setattr(processes, "_living_workers", lambda page: int(clock.now_s() - 1000) // 2)
-    processes.await_workers("page", 2, [process], tmp_path, clock)
+    two, many = (
+        processes.Daemons(
+            tmp_path, "host", 1, 2, [process], {str(n): process for n in range(count)}
+        )
+        for count in (2, 99)
+    )
+    two.await_workers(clock)
     assert clock.now_s() == pytest.approx(1004, abs=0.11)
     (tmp_path / "worker.log").write_text("WARNING: slow\njava.lang.Error: no address\n")
     with pytest.raises(SlotwiseError, match=r"only 32 of 99 workers registered .* in 60 s: worker"):
-        processes.await_workers("page", 99, [process], tmp_path, clock)
+        many.await_workers(clock)
     process.exit_code = 1
     with pytest.raises(
         SlotwiseError, match=r"ended during its start-up: worker: java\.lang\.Error"
     ):
-        processes.await_workers("page", 2, [process], tmp_path, clock)
+        two.await_workers(clock)
 
 
 def test_rows_of_a_sweep_come_as_they_arrive(clock: SettableClock) -> None:

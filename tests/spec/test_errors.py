@@ -240,6 +240,18 @@ CASES = {
         ('{expr: "upper(value)"}', "{aggregate: {1: x}}"),
         "5:24: 1 is not a valid key here: expected text",
     ),
+    "text for a number of key groups": (
+        ('{expr: "upper(value)"}', "{aggregate: {by: value, key_groups: many}}"),
+        "5:12: topology.operators.work.aggregate: 'key_groups' is 'many': expected an integer ≥ 1",
+    ),
+    "no key groups": (
+        ('{expr: "upper(value)"}', "{aggregate: {by: value, key_groups: 0}}"),
+        "5:47: topology.operators.work.aggregate.key_groups is 0: expected a number ≥ 1",
+    ),
+    "a number for an aggregate": (
+        ('{expr: "upper(value)"}', "{aggregate: {by: value, n: 1}}"),
+        "5:12: topology.operators.work.aggregate: 'n' is 1: expected Spark SQL, as text in quotes",
+    ),
     "yes is not true": (
         ('{expr: "upper(value)"}', "{flat: yes}"),
         '5:18: topology.operators.work.flat is "yes": expected true or false',

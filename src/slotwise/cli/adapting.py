@@ -57,11 +57,17 @@ def adapting(
     decisions: Path | None,
     control: Path | None,
 ) -> Adapting | None:
-    """None without a controller. Raises SlotwiseError for one that is not known."""
+    """None without a controller. Raises SlotwiseError for one that is not known, and where the
+    decisions could not be written.
+    """
     if controller is None:
         return None
     from slotwise import registry
     from slotwise.adaptation import Rules
+    from slotwise.model import SlotwiseError
+
+    if decisions is not None and not decisions.resolve().parent.is_dir():
+        raise SlotwiseError(f"{decisions}: no such directory: use another --decisions")
 
     usual = Rules()
     rules = Rules(period_s=period or usual.period_s, apply=apply or usual.apply)
@@ -74,9 +80,10 @@ def follow(
     seconds: float,
     decisions: Path | None,
     is_over: Callable[[], bool] = lambda: False,
+    tell: Callable[[str], None] | None = None,
 ) -> Account:
-    """Drive it for so long, or until `is_over`, with a line on stderr for what is new. Raises
-    SlotwiseError where the journal cannot be written.
+    """Drive it for so long, or until `is_over`, and `tell` what is new: on stderr, with a bar under
+    the lines, unless it is given. Raises SlotwiseError where the journal cannot be written.
     """
     from slotwise.adaptation_journal import journaled
     from slotwise.adaptation_summary import Account
@@ -84,10 +91,10 @@ def follow(
 
     account = Account(loop.goals)
     before: Step | None = None
-    with _progress(seconds) as tell:
+    with _progress(seconds, tell) as show:
         for step in journaled(loop, seconds, decisions):
             account.add(step)
-            tell(step_text(step, before), step.at_s)
+            show(step_text(step, before), step.at_s)
             before = step
             if is_over():
                 break
@@ -95,22 +102,25 @@ def follow(
 
 
 @contextmanager
-def _progress(seconds: float) -> Iterator[Callable[[str | None, float], None]]:
-    """Lines on stderr, with a bar under them if it is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda line, at_s: note(line) if line else None
+def _progress(
+    seconds: float, tell: Callable[[str], None] | None
+) -> Iterator[Callable[[str | None, float], None]]:
+    """Lines by `tell`; else on stderr, with a bar under them if it is a terminal."""
+    if tell is not None or not sys.stderr.isatty():
+        by_line = tell or note
+        yield lambda line, at_s: by_line(line) if line else None
         return
     from rich.progress import Progress
 
     with Progress(console=console(stderr=True), transient=True) as bar:
         task = bar.add_task("adapting", total=seconds)
 
-        def tell(line: str | None, at_s: float) -> None:
+        def show(line: str | None, at_s: float) -> None:
             if line:
                 bar.console.print(line)
             bar.update(task, completed=at_s)
 
-        yield tell
+        yield show
 
 
 def report_adaptation(
@@ -121,7 +131,7 @@ def report_adaptation(
 
     deliver(
         lambda: json_text(adaptation_data(loop, account)),
-        lambda: adaptation_report(_headline(loop, account), account),
+        lambda: adaptation_report(headline(loop, account), account),
         json=json,
         output=output,
     )
@@ -142,7 +152,7 @@ def note_violations(account: Account) -> int:
     return DONE
 
 
-def _headline(loop: Adaptation, account: Account) -> str:
+def headline(loop: Adaptation, account: Account) -> str:
     from slotwise.report.adaptation import clock_text
 
     name = loop.deployment.plan.pipeline.topology.name

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import signal
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,21 +11,36 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from slotwise.cli import DONE, INTERRUPTED
-from slotwise.cli.output import console, note, note_verdicts, show
-from slotwise.cli.parameters import Duration, Json, Rate, Scale, Spec
+from slotwise.cli.adapting import adapting, check_adapting
+from slotwise.cli.output import note, note_verdicts, show
+from slotwise.cli.parameters import (
+    Apply,
+    ControlFile,
+    Controller,
+    Decisions,
+    Duration,
+    Json,
+    Period,
+    Rate,
+    Scale,
+    Spec,
+)
 from slotwise.json_data import json_data, json_text
 
 if TYPE_CHECKING:
+    from slotwise.adaptation import Adaptation
+    from slotwise.adaptation_summary import Account
+    from slotwise.cli.adapting import Adapting
+    from slotwise.cli.watching import Tell
     from slotwise.model import Measurement, Observation, Plan, Verdict
     from slotwise.spark.cluster import Site
     from slotwise.spark.query.outline import Outline
     from slotwise.spark.run import Options, Run
     from slotwise.spark.start_up import Timeline
 
-LINE_SECONDS = 10.0
-
-
 Folder = Annotated[Path | None, Parameter(show_default=False)]
+CONTROL = "control.json"
+"""The control file, beside the checkpoint."""
 
 
 def run(
@@ -93,16 +106,23 @@ def run(
             help="Print levels, partitions and SQL, and run nothing.",
         ),
     ] = False,
+    controller: Controller = None,
+    apply: Apply = None,
+    period: Period = None,
+    decisions: Decisions = None,
+    control: ControlFile = None,
     json: Json = False,
 ) -> int:
     """Start, watch and stop one plan, and show what it did."""
+    check_adapting("run", {name for name, value in locals().items() if value is not None})
     from slotwise import schedules
     from slotwise.spark.cluster import Site
     from slotwise.spark.failures import silence_pyspark
     from slotwise.spark.query.outline import outline
     from slotwise.spark.run import Options
 
-    follows = schedules.schedule(schedule) if schedule else None
+    follows = adapting(controller, apply, period, decisions, control)
+    scheduled = schedules.schedule(schedule) if schedule else None
     site = Site(master, slot_memory_mb, cores_per_slot)
     made = _plan(spec, plan, rate, placer, scale, site)
     found = outline(made)
@@ -115,17 +135,22 @@ def run(
     with _folder(checkpoint) as where:
         offered = rate if plan else None  # otherwise it is the plan's
         options = Options(
-            where, rate=offered, schedule=follows, work=work, batch_seconds=batch, output=output
+            where, rate=offered, schedule=scheduled, work=work, batch_seconds=batch, output=output
         )
-        summary = _run(found, options, site, duration, warm_up)
-    return _report(made, summary, json)
+        if follows is not None and follows.control is None:
+            follows = dataclasses.replace(follows, control=where.parent / CONTROL)
+        summary = _run(found, options, site, duration, warm_up, follows)
+    return _report(summary, json)
 
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
     """What a run has shown."""
 
-    seen: Observation
+    plan: Plan
+    """The last one."""
+    seen: Observation | None
+    """Since the warm-up, or since the last change; None: nothing."""
     start_up: tuple[tuple[str, float], ...]
     events: tuple[str, ...]
     in_place: int
@@ -136,6 +161,8 @@ class Summary:
     batches: Mapping[int, Observation] = dataclasses.field(default_factory=dict)
     interrupted: bool = False
     """By Ctrl-C, before its time."""
+    adapted: tuple[Adaptation, Account] | None = None
+    """How a controller has changed the plan, and what came of it."""
 
 
 def _plan(
@@ -196,22 +223,37 @@ def _run(
     site: Site,
     duration: float,
     warm_up: float,
+    follows: Adapting | None,
 ) -> Summary:
+    from slotwise.cli.watching import watched
     from slotwise.spark.start_up import Timeline, launched
     from slotwise.spark.supervise import supervise
 
-    times = Timeline(report=note)
-    with launched(found, options, site=site, timeline=times) as running:
+    times, adapted = Timeline(report=note), None
+    with launched(found, options, site=site, timeline=times, grows=follows is not None) as running:
         note(f"start-up: {times.seconds:.1f} s{_faster()}")
         warm_up = min(warm_up, duration / 2)
-        with _live() as each_tick, _ended_by_ctrl_c() as is_over:
-            supervise(running, warm_up, each_tick, is_over=is_over)
-            if is_over():
+        with watched(running) as tell:
+            supervise(running, warm_up)
+            if running.is_over():
                 running.events.append("ended during the warm-up: the summary covers the warm-up")
             else:
                 running.watch.forget()
-                supervise(running, duration - warm_up, each_tick, is_over=is_over)
-            return _summary(running, times, site, interrupted=is_over())
+                if follows is None:
+                    supervise(running, duration - warm_up)
+                else:
+                    adapted = _adapted(running, follows, duration - warm_up, tell)
+            return _summary(running, times, site, adapted)
+
+
+def _adapted(
+    running: Run, follows: Adapting, seconds: float, tell: Tell
+) -> tuple[Adaptation, Account]:
+    from slotwise.cli.adapting import follow
+
+    tell(f"control file: {follows.control}")
+    loop = follows.loop(running)
+    return loop, follow(loop, seconds, follows.decisions, running.is_over, tell)
 
 
 def _faster() -> str:
@@ -220,122 +262,78 @@ def _faster() -> str:
     return "" if class_archive.options() else " (run 'slotwise prepare' once to make it shorter)"
 
 
-@contextmanager
-def _ended_by_ctrl_c() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed: the run ends in order, and its summary is shown."""
-    pressed = False
-
-    def note_it(*_: object) -> None:
-        nonlocal pressed
-        if pressed:
-            raise KeyboardInterrupt
-        pressed = True
-        note("stopping the run; press Ctrl-C again to exit immediately")
-
-    before = signal.signal(signal.SIGINT, note_it)
-    try:
-        yield lambda: pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _summary(running: Run, times: Timeline, site: Site, *, interrupted: bool) -> Summary:
+def _summary(
+    running: Run, times: Timeline, site: Site, adapted: tuple[Adaptation, Account] | None
+) -> Summary:
     from slotwise.machine import measured_now
     from slotwise.model import SlotwiseError
 
-    seen = running.observation()
-    if seen is None and interrupted:
-        raise KeyboardInterrupt
-    if seen is None:
+    seen, interrupted = running.observation(), running.is_over()
+    if seen is None and adapted is None:
+        if interrupted:
+            raise KeyboardInterrupt
         raise SlotwiseError("the run was too short to measure anything: use a longer --for")
-    where = running.whereabouts()
-    events = [*running.events, *dict.fromkeys(fall_back.reason for fall_back in where.fall_backs)]
+    fall_backs = running.whereabouts().fall_backs
+    events = [*running.events, *dict.fromkeys(fall_back.reason for fall_back in fall_backs)]
     return Summary(
+        running.plan,
         seen,
         tuple(times.steps),
         tuple(events),
-        sum(task.slot == task.planned for task in where.tasks),
-        len(where.tasks),
-        running.plan.judged(seen),
+        *running.threads_in_place(),
+        () if seen is None else running.plan.judged(seen),
         measured_now(site.cores_per_slot, site.slot_memory_mb, "run", here=site.master is None),
         running.watch.batches,
         interrupted,
+        adapted,
     )
 
 
-@contextmanager
-def _live() -> Iterator[Any]:
-    """A table that changes each second on a terminal, else a line now and then."""
-    if not sys.stderr.isatty():
-        yield _lines()
-        return
-    from rich.live import Live
-
-    from slotwise.report.observation import observation_report
-
-    with Live(console=console(stderr=True), transient=True, auto_refresh=False) as live:
-
-        def each_tick(running: Run) -> None:
-            seen, predicted = running.observation(last_s=5), running.plan.predicted
-            if seen is not None and predicted is not None:
-                live.update(observation_report(running.plan, predicted, seen), refresh=True)
-
-        yield each_tick
-
-
-def _lines() -> Callable[[Run], None]:
-    """One line each ten seconds."""
-    from slotwise.report.figures import figure
-
-    printed_s: float | None = None
-
-    def each_tick(running: Run) -> None:
-        nonlocal printed_s
-        if printed_s is None:
-            printed_s = running.now_s()
-        if running.now_s() < printed_s + LINE_SECONDS:
-            return
-        if seen := running.observation(last_s=LINE_SECONDS):
-            printed_s = running.now_s()
-            latencies = ", ".join(
-                f"{name} {figure(getattr(seen, f'latency_{name}_ms'))}"
-                for name in ("p50", "p95", "p99")
-            )
-            note(
-                f"{figure(seen.throughput)} tuples/s, latency ms: {latencies}, "
-                f"busiest operator: {seen.bottleneck}"
-            )
-
-    return each_tick
-
-
-def _report(plan: Plan, summary: Summary, json: bool) -> int:
+def _report(summary: Summary, json: bool) -> int:
     if json:
-        print(json_text(summary_data(plan, summary)), end="")
+        print(json_text(summary_data(summary)), end="")
     else:
-        from slotwise.model import counted
-        from slotwise.report.observation import observation_report
-
-        assert plan.predicted is not None
-        show(observation_report(plan, plan.predicted, summary.seen))
-        threads = counted(summary.threads, "thread")
-        print(f"\n{summary.in_place:,} of {threads} where planned")
+        _show(summary)
     for sentence in summary.events:
         note(sentence)
-    status = note_verdicts(summary.verdicts, summary.seen)
+    if summary.adapted is None:
+        status = note_verdicts(summary.verdicts, summary.seen)
+    else:
+        from slotwise.cli.adapting import note_violations
+
+        status = note_violations(summary.adapted[1])
     return INTERRUPTED if summary.interrupted else status
 
 
-def summary_data(plan: Plan, summary: Summary) -> dict[str, Any]:
+def _show(summary: Summary) -> None:
+    from slotwise.model import counted
+    from slotwise.report.observation import observation_report
+
+    plan = summary.plan
+    if summary.seen is not None and plan.predicted is not None:
+        show(observation_report(plan, plan.predicted, summary.seen))
+    threads = counted(summary.threads, "thread")
+    print(f"\n{summary.in_place:,} of {threads} where planned")
+    if summary.adapted is not None:
+        from slotwise.cli.adapting import headline
+        from slotwise.report.adaptation import adaptation_report
+
+        loop, account = summary.adapted
+        print()
+        show(adaptation_report(headline(loop, account), account))
+
+
+def summary_data(summary: Summary) -> dict[str, Any]:
     """The summary for JSON; what is unknown or has no finite value is left out or null."""
+    from slotwise.cli.adapting import adaptation_data
     from slotwise.spec.observation_json import observation_data, verdicts_data
 
-    assert plan.predicted is not None
-    return {
-        "topology": plan.pipeline.topology.name,
+    predicted, seen = summary.plan.predicted, summary.seen
+    made = {
+        "topology": summary.plan.pipeline.topology.name,
         "goals": verdicts_data(summary.verdicts),
-        "predicted": observation_data(plan.predicted),
-        "measured": observation_data(summary.seen),
+        "predicted": None if predicted is None else observation_data(predicted),
+        "measured": None if seen is None else observation_data(seen),
         "batches": [
             {"batch": batch, **_batch_data(seen)} for batch, seen in sorted(summary.batches.items())
         ],
@@ -346,6 +344,9 @@ def summary_data(plan: Plan, summary: Summary) -> dict[str, Any]:
         "measurement": json_data(summary.measurement),
         "interrupted": summary.interrupted,
     }
+    if summary.adapted is not None:
+        made["adaptation"] = adaptation_data(*summary.adapted)
+    return made
 
 
 def _batch_data(seen: Observation) -> dict[str, Any]:

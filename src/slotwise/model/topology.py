@@ -15,6 +15,7 @@ from slotwise.model.limits import check_range, set_fields
 
 OperatorKind = Literal["source", "operator", "sink"]
 ErrorPolicy = Literal["fail", "skip"]
+KEY_GROUPS = 8
 GroupingKind = Literal[
     "auto", "shuffle", "fields", "all", "global", "direct", "weighted", "local-or-shuffle"
 ]
@@ -52,6 +53,9 @@ class Logic:
     expr: str | None = None
     flat: bool = False
     aggregate: tuple[tuple[str, str], ...] = ()
+    key_groups: int = KEY_GROUPS
+    """Of an aggregate: its keys are divided into so many groups for good, and the groups among its
+    threads, of which it has no more."""
     python: str | None = None
     on_error: ErrorPolicy = "fail"
     """What a tuple does on which the expression fails: end the query, or be counted and skipped."""

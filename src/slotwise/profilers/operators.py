@@ -49,10 +49,11 @@ class Procedure:
     with_costs: bool = True
 
     def most_of(self, operator: Operator) -> int:
-        """The most threads of it that are tried."""
-        if operator.kind == "operator" or self.most_end_threads is None:
-            return self.most_threads
-        return self.most_end_threads
+        """The most threads of it that are tried; an aggregate has no more than key groups."""
+        most = self.most_threads
+        if operator.kind != "operator" and self.most_end_threads is not None:
+            most = self.most_end_threads
+        return min(most, operator.logic.key_groups) if operator.logic.aggregate else most
 
 
 def profiled(

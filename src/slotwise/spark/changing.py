@@ -1,4 +1,12 @@
-"""A running query goes on as a new plan says: at its next batch, or by a restart."""
+"""A running query goes on as a new plan says: at its next batch, or by a restart.
+
+    machines that the plan has and the run has not are added, while the query goes on
+    → at the next batch threads move; or the query is started again, from its checkpoint
+    → machines that the plan in effect has not are given back
+
+What is refused, or fails before the query goes over, leaves the last plan in effect. A query that
+fails while it goes over is started again as newly planned, and if that fails, too, as it was.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +19,18 @@ from slotwise.model import Change, Plan, SlotwiseError, Stream
 from slotwise.spark import checkpoints
 from slotwise.spark.cluster import pinning
 from slotwise.spark.metering import meters
+from slotwise.spark.query.compile import Query
+from slotwise.spark.query.levels import layout
 from slotwise.spark.query.outline import Outline, outline
-from slotwise.spark.waiting import FIRST_TUPLE_S, await_batch, await_run, await_tuples
+from slotwise.spark.supervise import recover
+from slotwise.spark.waiting import (
+    FIRST_TUPLE_S,
+    QueryFailed,
+    await_batch,
+    await_run,
+    await_tuples,
+    holds_within,
+)
 
 if TYPE_CHECKING:
     from slotwise.spark.run import Run
@@ -21,22 +39,38 @@ if TYPE_CHECKING:
 def change(run: Run, plan: Plan) -> Change:
     """Go on as `plan` says, and return when it is in effect.
 
-    A new placement is in effect from the next batch on. Other numbers of threads, or routes that
-    depend on places, take a restart from the checkpoint between two batches; what Spark refuses is
-    refused before the query stops. What was measured before is left out of all that is observed
-    from then on. Raises SlotwiseError for another topology.
+    A new placement is in effect from the next batch on, and so are more or fewer threads of an
+    aggregate, whose key groups move. Other numbers of threads, or routes that depend on places,
+    take a restart from the checkpoint between two batches; what Spark refuses is refused before the
+    query stops. What was measured before is left out of all that is observed from then on.
+
+    Raises SlotwiseError for another topology, for a node that does not come up, and for a query
+    that fails or hangs; `run.plan` is the plan that is then in effect.
     """
-    new = outline(plan, run.outline.bound)
+    if run.is_over():
+        raise SlotwiseError(f"the run of '{run.name}' is ending")
+    new, before = outline(plan, run.outline.bound), (run.outline, run.compiled)
     if new.layout.topology != run.outline.layout.topology:
         raise SlotwiseError("a running query cannot change its topology: start another run")
-    if needs_restart(run.plan, plan):
-        return _restarted(run, new)
-    return _moved(run, new)
+    try:
+        _add_machines(run, plan)
+        if needs_restart(run.plan, plan):
+            return _restarted(run, new)
+        return _moved(run, new)
+    except QueryFailed as failed:
+        if run.outline is before[0] or run.is_over():
+            raise
+        return _recovered(run, before, failed)
+    finally:
+        _keep_machines(run)
 
 
 def needs_restart(current: Plan, plan: Plan) -> bool:
-    """Whether more than the slots of threads changes: the query itself would be another one."""
-    if not np.array_equal(plan.allocation.threads, current.allocation.threads):
+    """Whether more than the slots of tasks changes: the query itself would be another one.
+
+    The tasks of an aggregate are its key groups, however many threads have them.
+    """
+    if layout(plan).tasks != layout(current).tasks:
         return True
     streams = plan.pipeline.topology.streams
     if any(_routed(current, stream) != _routed(plan, stream) for stream in streams):
@@ -56,13 +90,36 @@ def leave_to_spark(run: Run) -> int:
     return await_batch(run)
 
 
+# -- machines ---------------------------------------------------------------------------------
+
+
+def _add_machines(run: Run, plan: Plan) -> None:
+    if run.machines is None:
+        return
+    began_s = run.now_s()
+    added = run.machines.add(plan.cluster, lambda holds, seconds: holds_within(run, holds, seconds))
+    run.events += [
+        f"node '{node.name}' was added in {run.now_s() - began_s:.1f} s" for node in added
+    ]
+
+
+def _keep_machines(run: Run) -> None:
+    """Those of the plan in effect, whatever has happened."""
+    if run.machines is not None:
+        given_back = run.machines.keep(run.plan.cluster)
+        run.events += [f"node '{node.name}' was given back" for node in given_back]
+
+
+# -- at the next batch ------------------------------------------------------------------------
+
+
 def _moved(run: Run, new: Outline) -> Change:
     wanted = new.layout.slots(new.plan.placement)
-    pinning.place(run.spark, run.name, wanted)
+    pinning.place(run.spark, run.name, wanted, run.hosts(new.plan))
     run.outline = new
     run.watch.forget()  # also if what follows fails
     batch = await_batch(run)
-    at_s, pause_s = _longest_wait(run, lambda: run.whereabouts().levels == wanted)
+    at_s, pause_s = _longest_wait(run, lambda: run.whereabouts().follow(wanted, batch))
     run.watch.forget()
     run.events.append(f"new placement from batch {batch} on, after a pause of {pause_s:.2f} s")
     return Change(at_s, "next batch", pause_s)
@@ -88,17 +145,47 @@ def _longest_wait(run: Run, holds: Callable[[], bool]) -> tuple[float, float]:
     return at_s, meters.bucket_ms(int(np.flatnonzero(after)[-1])) / 1000
 
 
+# -- by a restart -----------------------------------------------------------------------------
+
+
 def _restarted(run: Run, new: Outline) -> Change:
     checkpoints.check(run.options.checkpoint, new)
-    compiled = run.compile(new)
+    compiled, before = run.compile(new), (run.outline, run.compiled)
+    pinning.check(run.spark, new.layout.slots(new.plan.placement), run.hosts(new.plan))
     await_batch(run)
     began_s = run.now_s()
     run.stop()
-    run.outline, run.compiled = new, compiled
-    run.watch.restart(str(run.query.id))
-    run.restart()
+    try:
+        _start_as(run, new, compiled)
+    except SlotwiseError as refused:
+        raise _went_back(run, before, refused) from None
     await_tuples(run)
     at_s = run.now_s()
     run.watch.forget()
     run.events.append(f"restarted with another plan, after a pause of {at_s - began_s:.2f} s")
     return Change(at_s, "restart", at_s - began_s)
+
+
+def _start_as(run: Run, of: Outline, compiled: Query) -> None:
+    """Start the stopped or failed query with these threads; what the others counted is left out."""
+    run.outline, run.compiled = of, compiled
+    run.watch.restart(str(run.query.id))
+    run.restart()
+
+
+def _recovered(run: Run, before: tuple[Outline, Query], failed: QueryFailed) -> Change:
+    """The query failed while it went over: once more as newly planned, else back."""
+    began_s = run.now_s()
+    recover(run)
+    if not run.query.isActive:
+        raise _went_back(run, before, failed)
+    run.watch.forget()
+    return Change(run.now_s(), "restart", run.now_s() - began_s)
+
+
+def _went_back(run: Run, before: tuple[Outline, Query], error: SlotwiseError) -> SlotwiseError:
+    """The last plan is in effect again; what to raise."""
+    _start_as(run, *before)
+    await_tuples(run)
+    run.watch.forget()
+    return SlotwiseError(f"{error}; the run went back to its last plan")

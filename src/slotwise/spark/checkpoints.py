@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from slotwise.model import SlotwiseError, counted
+from slotwise.model.topology import KEY_GROUPS
 from slotwise.spark.query.outline import Outline
 from slotwise.spec.build import document_of
 
@@ -31,8 +33,8 @@ def check(checkpoint: Path, outline: Outline) -> None:
     """Refuse a checkpoint that the outline's query cannot go on from; write nothing.
 
     The threads, their places and the rate may change from one start to the next; what is computed
-    and how it flows may not, nor the threads of an aggregate: its state is divided by them, Spark
-    4.3 cannot divide that of a real-time aggregate again, and with micro-batches it is not tried.
+    and how it flows may not, nor the key groups of an aggregate: they divide its state, Spark 4.3
+    cannot divide that of a real-time aggregate again, and with micro-batches it is not tried.
     """
     theirs, mine = _read(checkpoint), _identity(outline)
     if theirs is None:
@@ -42,12 +44,16 @@ def check(checkpoint: Path, outline: Outline) -> None:
             f"checkpoint {checkpoint} belongs to another topology, '{theirs.get('topology')}', or "
             f"to another version of '{mine['topology']}': use another checkpoint, or remove it"
         )
-    threads, aggregate = theirs.get("aggregate_threads", 0), outline.layout.aggregate
-    if aggregate is not None and threads != mine["aggregate_threads"]:
+    # Before there were key groups, an aggregate had a task for each of its threads.
+    groups = theirs.get("key_groups", theirs.get("aggregate_threads"))
+    if groups != mine["key_groups"]:
+        aggregate = outline.layout.aggregate
+        assert aggregate is not None
         raise SlotwiseError(
-            f"the state of aggregate '{outline.layout.topology.operators[aggregate].name}' is "
-            f"divided by {counted(threads, 'thread')}, and Spark cannot divide it by "
-            f"{mine['aggregate_threads']}: keep {threads}, or use another checkpoint"
+            f"the state of aggregate '{outline.layout.topology.operators[aggregate].name}' in "
+            f"checkpoint {checkpoint} is divided into {counted(groups or 0, 'key group')}, and "
+            f"Spark cannot divide it into {mine['key_groups']}: set key_groups: {groups} in the "
+            "aggregate, or use another checkpoint"
         )
 
 
@@ -68,13 +74,17 @@ def _read(checkpoint: Path) -> dict[str, Any] | None:
 
 
 def _identity(outline: Outline) -> dict[str, str | int | None]:
-    topology = document_of(outline.plan.pipeline).topology.model_dump_json(exclude={"workers"})
+    of, aggregate = outline.layout.topology, outline.layout.aggregate
+    operators = tuple(
+        replace(each, logic=replace(each.logic, key_groups=KEY_GROUPS)) for each in of.operators
+    )
+    same_groups = replace(outline.plan.pipeline, topology=replace(of, operators=operators))
+    topology = document_of(same_groups).topology.model_dump_json(exclude={"workers"})
     functions = [(i, function.name) for i, function in sorted(outline.functions.items())]
     text = f"{topology} {functions}"
-    aggregate = outline.layout.aggregate
     return {
-        "topology": outline.layout.topology.name,
+        "topology": of.name,
         "engine": outline.mode,
         "logic": hashlib.sha256(text.encode()).hexdigest(),
-        "aggregate_threads": None if aggregate is None else outline.layout.threads[aggregate],
+        "key_groups": None if aggregate is None else outline.layout.tasks[aggregate],
     }

@@ -8,6 +8,7 @@ Its other concerns: `waiting` (until something is seen), `supervise` (after a fa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from slotwise.model.deployment import check_seconds
 from slotwise.paced import pace_of
 from slotwise.spark import checkpoints, failures
 from slotwise.spark.changing import change
-from slotwise.spark.cluster import pinning
+from slotwise.spark.cluster import Machines, pinning
 from slotwise.spark.metering import meters
 from slotwise.spark.metering.loads import Watched
 from slotwise.spark.metering.watch import KEPT_S, Watch
@@ -76,12 +77,23 @@ def compile_plan(spark: SparkSession, of: Outline, options: Options) -> Query:
     )
 
 
-def start(spark: SparkSession, made: Query, options: Options, clock: Clock = SYSTEM) -> Run:
-    """The compiled query, started. Raises SlotwiseError for what Spark refuses."""
+def start(
+    spark: SparkSession,
+    made: Query,
+    options: Options,
+    clock: Clock = SYSTEM,
+    machines: Machines | None = None,
+) -> Run:
+    """The compiled query, started. Raises SlotwiseError for what Spark refuses.
+
+    `machines`: those of the session, to be changed as later plans say.
+    """
     checkpoints.claim(options.checkpoint, made.outline)
     query = _started(spark, made, options)
     watch = Watch(spark, clock, options.kept_s)
-    return Run(spark, options, made, query, watch, clock, clock.now_s(), made.outline)
+    run = Run(spark, options, made, query, watch, clock, clock.now_s(), made.outline)
+    run.machines = machines
+    return run
 
 
 @dataclass
@@ -102,6 +114,12 @@ class Run(Deployment):
     events: list[str] = field(default_factory=list)
     """What happened, one sentence each."""
     failures: Failures = field(default_factory=Failures)
+    machines: Machines | None = None
+    """Those of its session, where they may change; None: they are as they are."""
+    each_report: Callable[[Run], None] = lambda run: None
+    """Called when the meters were read: each second while somebody waits."""
+    is_over: Callable[[], bool] = lambda: False
+    """Somebody wants it to end: every wait ends then, and no change begins."""
 
     # -- lifecycle --------------------------------------------------------------------------
 
@@ -111,7 +129,8 @@ class Run(Deployment):
         """
         if self.compiled.outline is not self.outline:
             self.compiled = self.compile(self.outline)
-        self.query = _started(self.spark, self.compiled, self.options)
+        hosts = self.hosts(self.plan)
+        self.query = _started(self.spark, self.compiled, self.options, hosts)
 
     def compile(self, of: Outline) -> Query:
         return compile_plan(self.spark, of, self.options)
@@ -131,7 +150,9 @@ class Run(Deployment):
         return self.clock.now_s() - self.started_s
 
     def advance(self, seconds: float) -> None:
-        """As `supervise`: wait, read the meters, start the query again if it fails."""
+        """As `supervise`: wait, read the meters, start the query again if it fails; no longer than
+        until `is_over`.
+        """
         check_seconds("seconds", seconds)
         supervise(self, seconds)
 
@@ -174,7 +195,15 @@ class Run(Deployment):
 
     def tick(self) -> None:
         """Let `watch` read the meters."""
-        self.watch.tick(self.query, self.watched)
+        if self.watch.tick(self.query, self.watched):
+            self.each_report(self)
+
+    def release_late(self) -> None:
+        """Give back executors of machines that came up when they were no longer waited for."""
+        last = self.watch.history.last if self.machines is not None else None
+        if last is not None and any(executor.slot < 0 for executor in last.executors):
+            assert self.machines is not None
+            self.machines.release_unbound()
 
     def observation(self, last_s: float | None = None) -> Observation | None:
         """As `Watch.observation`."""
@@ -198,8 +227,20 @@ class Run(Deployment):
         progress = self.query.lastProgress
         return 0 if progress is None else int(progress.batchId) + 1
 
+    def hosts(self, plan: Plan) -> tuple[str, ...] | None:
+        """The host of each slot of a plan whose machines the session has; None: as they are."""
+        return None if self.machines is None else self.machines.hosts(plan.cluster)
+
     def whereabouts(self) -> pinning.Whereabouts:
         return pinning.where(self.spark, str(self.query.id))
+
+    def threads_in_place(self) -> tuple[int, int]:
+        """(threads that are all in their slot in the last batch, threads that it has)."""
+        found: dict[tuple[int, int], bool] = {}
+        for task in self.whereabouts().tasks:
+            thread = self.outline.layout.thread(task.level, task.partition)
+            found[thread] = found.get(thread, True) and task.slot == task.planned
+        return sum(found.values()), len(found)
 
     @property
     def failure(self) -> str:
@@ -207,13 +248,15 @@ class Run(Deployment):
         return failures.why(self.query, self.spark, self.outline.layout, self.clock)
 
 
-def _started(spark: SparkSession, made: Query, options: Options) -> StreamingQuery:
+def _started(
+    spark: SparkSession, made: Query, options: Options, hosts: tuple[str, ...] | None = None
+) -> StreamingQuery:
     of, name = made.outline, made.outline.plan.pipeline.topology.name
     aggregate = of.layout.aggregate
     if aggregate is not None:
-        spark.conf.set("spark.sql.shuffle.partitions", of.layout.threads[aggregate])
+        spark.conf.set("spark.sql.shuffle.partitions", of.layout.tasks[aggregate])
     if options.placed:
-        pinning.place(spark, name, of.layout.slots(of.plan.placement))
+        pinning.place(spark, name, of.layout.slots(of.plan.placement), hosts)
     else:
         pinning.unplace(spark, name)
     writing = writer(made, options.checkpoint, options.batch_seconds, options.output)

@@ -66,11 +66,13 @@ def launched(
     *,
     site: Site | None = None,
     timeline: Timeline | None = None,
+    grows: bool = False,
 ) -> Iterator[Run]:
     """The plan's query, delivering tuples; on an embedded cluster if no site is given.
 
     What Spark refuses is refused before a cluster starts. Without options, and so without a
-    checkpoint that lasts, everything is gone at the end.
+    checkpoint that lasts, everything is gone at the end. `grows`: leave room for plans with more
+    threads.
     """
     site, times = site or Site(), timeline or Timeline()
     with ExitStack() as stack:
@@ -81,7 +83,8 @@ def launched(
         checkpoints.check(options.checkpoint, of)
         site.check(of.plan)
         processes = stack.enter_context(ExitStack())  # they end after the session that uses them
-        prepared = processes.enter_context(site.prepared(of.plan))
+        room = site.room(sum(of.layout.tasks), grows)
+        prepared = processes.enter_context(site.prepared(of.plan.cluster, room))
         with times.step("driver"):
             spark = cluster.driver(prepared, name=of.plan.pipeline.topology.name)
             stack.callback(spark.stop)
@@ -92,9 +95,9 @@ def launched(
         with times.step("cluster"):
             started = processes.enter_context(cluster.started(prepared))
         with times.step("an executor per slot"):
-            cluster.connect(spark, started)
+            machines = cluster.connect(spark, started)
         with times.step("query started"):
-            run = start(spark, made, options, times.clock)
+            run = start(spark, made, options, times.clock, machines)
             stack.callback(run.stop)
         with times.step("first tuple at a sink"):
             await_tuples(run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,15 +34,8 @@ class Failures:
         return self.count
 
 
-def supervise(
-    run: Run,
-    seconds: float,
-    each_tick: Callable[[Run], None] = lambda run: None,
-    *,
-    tries: int = TRIES,
-    is_over: Callable[[], bool] = lambda: False,
-) -> None:
-    """Let the run go on for so long, or until `is_over`, reading its meters each second.
+def supervise(run: Run, seconds: float, *, tries: int = TRIES) -> None:
+    """Let the run go on for so long, or until it `is_over`, reading its meters each second.
 
     A query that fails is started again from its checkpoint, with every thread in its slot's
     executor of that moment. After `tries` failures without a finished batch between them, also
@@ -53,10 +45,10 @@ def supervise(
     def tick() -> bool:
         if run.query.isActive:
             run.tick()
-            each_tick(run)
-        else:
+            run.release_late()
+        elif not run.is_over():
             recover(run, tries)
-        return is_over()
+        return run.is_over()
 
     await_condition(tick, seconds, run.clock, poll_s=TICK_S)
 
@@ -79,13 +71,13 @@ def recover(run: Run, tries: int = TRIES) -> None:
 
 
 def _await_room(run: Run) -> None:
-    """Until the living executors have room for all threads; no longer than `ROOM_S`."""
-    threads = run.plan.allocation.total_threads
+    """Until the living executors have room for all tasks; no longer than `ROOM_S`."""
+    tasks = sum(run.outline.layout.tasks)
     per_slot = int(run.spark.conf.get("spark.executor.cores") or 1)
 
     def has_room() -> bool:
         run.tick()
         living = sum(executor is not None for executor in slots(run.spark))
-        return living * per_slot >= threads
+        return living * per_slot >= tasks
 
     await_condition(has_room, ROOM_S, run.clock)

@@ -1,6 +1,6 @@
 """Waiting for a run: for tuples at its sinks, the end of a batch, the end of a backlog.
 
-Every wait reads the meters, ends when the query fails, and has a limit.
+Every wait reads the meters, ends when the query fails or the run is to end, and has a limit.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ IN_PACE_MS = 500.0
 LATEST_S = 3.0
 
 
+class QueryFailed(SlotwiseError):
+    """While somebody waited for it."""
+
+
 def await_tuples(run: Run, more: int = 1, timeout_s: float = FIRST_TUPLE_S) -> None:
     """Until so many more tuples have arrived at sinks. Raises SlotwiseError if they do not."""
     enough = run.delivered() + more
@@ -33,7 +37,7 @@ def has_resumed(run: Run) -> bool:
     enough = run.delivered() + 1
 
     def resumed_or_failed() -> bool:
-        return run.delivered() >= enough or not run.query.isActive
+        return run.delivered() >= enough or not run.query.isActive or run.is_over()
 
     await_run(run, resumed_or_failed, "delivered no tuple", FIRST_TUPLE_S)
     return run.query.isActive
@@ -48,18 +52,29 @@ def await_batch(run: Run, timeout_s: float | None = None) -> int:
 
 
 def await_run(run: Run, holds: Callable[[], bool], what: str, timeout_s: float) -> None:
-    """Until `holds`. Raises SlotwiseError if the query fails or takes longer: it "has {what}"."""
+    """Until `holds`. Raises SlotwiseError if that takes longer: the query "has {what}"; and as
+    `holds_within` does.
+    """
+    if not holds_within(run, holds, timeout_s):
+        raise SlotwiseError(f"the query of '{run.name}' has {what} for {timeout_s:g} s")
+
+
+def holds_within(run: Run, holds: Callable[[], bool], timeout_s: float) -> bool:
+    """Wait until `holds`; False if that takes longer. Raises QueryFailed if the query fails, and
+    SlotwiseError if the run is to end.
+    """
 
     def holds_or_fails() -> bool:
         run.tick()
         if holds():
             return True
+        if run.is_over():
+            raise SlotwiseError(f"the run of '{run.name}' was ended")
         if not run.query.isActive:
-            raise SlotwiseError(f"the query of '{run.name}' failed: {run.failure}")
+            raise QueryFailed(f"the query of '{run.name}' failed: {run.failure}")
         return False
 
-    if not await_condition(holds_or_fails, timeout_s, run.clock):
-        raise SlotwiseError(f"the query of '{run.name}' has {what} for {timeout_s:g} s")
+    return await_condition(holds_or_fails, timeout_s, run.clock)
 
 
 def await_pace(run: Run, timeout_s: float = CATCH_UP_S) -> bool:

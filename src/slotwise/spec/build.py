@@ -24,6 +24,7 @@ from slotwise.model import (
     VmType,
 )
 from slotwise.model.limits import MOST
+from slotwise.model.topology import KEY_GROUPS
 from slotwise.paced import pace_of
 from slotwise.rates import arrival_rates
 from slotwise.spec.base import given, located
@@ -34,6 +35,7 @@ from slotwise.spec.build_profiles import (
     profiles_of,
 )
 from slotwise.spec.document import (
+    GROUPS,
     FieldsDocument,
     NodeDocument,
     OperatorDocument,
@@ -113,13 +115,15 @@ def _topology(document: TopologyDocument) -> Topology:
 
 
 def _operator(name: str, document: OperatorDocument) -> Operator:
+    aggregate = dict(document.aggregate)
     logic = Logic(
         document.expr,
         document.flat,
-        tuple(document.aggregate.items()),
-        document.python,
-        document.on_error,
-        tuple((key, str(value)) for key, value in document.options.items()),
+        key_groups=int(aggregate.pop(GROUPS, KEY_GROUPS)),
+        aggregate=tuple((name, str(sql)) for name, sql in aggregate.items()),
+        python=document.python,
+        on_error=document.on_error,
+        options=tuple((key, str(value)) for key, value in document.options.items()),
     )
     operator = Operator(name, document.kind, document.share, logic)
     if operator.kind == "source":
@@ -220,6 +224,8 @@ def _topology_document(topology: Topology) -> dict[str, Any]:
 def _operator_document(operator: Operator) -> dict[str, Any]:
     logic = dataclasses.asdict(operator.logic)
     logic |= {key: dict(logic[key]) for key in ("aggregate", "options")}
+    if (groups := logic.pop(GROUPS)) != KEY_GROUPS:
+        logic["aggregate"][GROUPS] = groups
     return {"kind": operator.kind, "share": operator.share, **logic}
 
 

@@ -7,16 +7,45 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
 
 from slotwise.model import Goals, NetworkDelays, Scheduler
+from slotwise.model.limits import MOST
 from slotwise.model.pipeline import Engine
-from slotwise.model.topology import ErrorPolicy, GroupingKind, OperatorKind
+from slotwise.model.topology import KEY_GROUPS, ErrorPolicy, GroupingKind, OperatorKind
 from slotwise.spec.base import Count, Document, Name, NotNegative, Positive
 from slotwise.spec.profile_document import PlatformDocument, ProfileDocument
 
 Speed = Annotated[
     Positive, Field(description="Speed of a core, relative to the core of the profiles.")
+]
+GROUPS = "key_groups"
+"""The one number in an aggregate; whatever else it has is text."""
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _numbers_in_place(aggregate: dict[str, str | int]) -> dict[str, str | int]:
+    for name, value in aggregate.items():
+        if (name == GROUPS) != _is_number(value):
+            wanted = "an integer ≥ 1" if name == GROUPS else "Spark SQL, as text in quotes"
+            sentence = f"'{name}' is {value!r}: expected {wanted}"
+            raise PydanticCustomError("sentence", "{sentence}", {"sentence": sentence})
+    return aggregate
+
+
+Aggregate = Annotated[
+    dict[
+        Name,
+        Annotated[
+            Annotated[Count, Tag("number")] | Annotated[str, Tag("text")],
+            Discriminator(lambda value: "number" if _is_number(value) else "text"),
+        ],
+    ],
+    AfterValidator(_numbers_in_place),
 ]
 
 
@@ -33,10 +62,19 @@ class OperatorDocument(Document):
     flat: bool = Field(
         default=False, description="True if expr returns an array: one output tuple per element."
     )
-    aggregate: dict[Name, str] = Field(
+    aggregate: Aggregate = Field(
         default={},
-        description="The fields to group by ('by'), named Spark SQL aggregates, and a condition on "
-        "the answers that are sent on ('having').",
+        description="The fields to group by ('by'), named Spark SQL aggregates, a condition on the "
+        "answers that are sent on ('having'), and the number of groups that its keys are divided "
+        "into ('key_groups'): it can have as many threads.",
+        json_schema_extra={
+            "properties": {
+                "by": {"type": "string"},
+                "having": {"type": "string"},
+                GROUPS: {"type": "integer", "minimum": 1, "maximum": MOST, "default": KEY_GROUPS},
+            },
+            "additionalProperties": {"type": "string"},
+        },
     )
     python: str | None = Field(
         default=None,

@@ -1,6 +1,7 @@
 """Processes, executors and slots: a Spark cluster as the planner sees one."""
 
 from slotwise.spark.cluster.executors import SlotExecutor, scheduler, slots
+from slotwise.spark.cluster.machines import Machines
 from slotwise.spark.cluster.sessions import connect, driver, local, session
 from slotwise.spark.cluster.site import Site
 from slotwise.spark.cluster.standalone import (
@@ -15,6 +16,7 @@ from slotwise.spark.cluster.standalone import (
 )
 
 __all__ = [
+    "Machines",
     "Site",
     "SlotExecutor",
     "SparkCluster",

@@ -37,6 +37,13 @@ def slots(spark: SparkSession) -> tuple[SlotExecutor | None, ...]:
     )
 
 
+def unbound(spark: SparkSession) -> dict[str, str]:
+    """The living executors that stand for no slot, and their hosts."""
+    hosts: dict[str, str] = json.loads(scheduler(spark).executors())
+    bound = set(json.loads(scheduler(spark).slotExecutors()))
+    return {executor: host for executor, host in hosts.items() if executor not in bound}
+
+
 def scheduler(spark: SparkSession) -> Any:
     """The PlacedScheduler (jvm/…/PlacedScheduler.java) of a session made here."""
     found = spark.sparkContext._jsc.sc().taskScheduler()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -59,22 +59,48 @@ class Whereabouts:
     @property
     def levels(self) -> tuple[tuple[int, ...], ...]:
         """The slots seen, in the form that `place` takes."""
+        return self._levels(lambda task: task.slot)
+
+    def follow(self, levels: Sequence[Sequence[int]], batch: int) -> bool:
+        """Whether the threads were launched by the placement `levels`, in batch `batch` or later; a
+        slot that was lost does not matter.
+        """
+        planned = self._levels(lambda task: task.planned)
+        return planned == tuple(map(tuple, levels)) and self.tasks[0].batch >= batch
+
+    def _levels(self, slot: Callable[[TaskPlace], int]) -> tuple[tuple[int, ...], ...]:
         levels: dict[int, list[int]] = {}
         for task in self.tasks:
-            levels.setdefault(task.level, []).append(task.slot)
+            levels.setdefault(task.level, []).append(slot(task))
         return tuple(tuple(levels[level]) for level in sorted(levels))
 
 
-def place(spark: SparkSession, query: str, levels: Sequence[Sequence[int]]) -> None:
+def place(
+    spark: SparkSession,
+    query: str,
+    levels: Sequence[Sequence[int]],
+    hosts: Sequence[str] | None = None,
+) -> None:
     """From its next batch on, thread `partition` of `level` of `query` runs in
     `levels[level][partition]`, a slot of the session's cluster.
 
     `query` is the name it is (or will be) started with, or its id. Levels are the query's stages
-    in order, the sources' first. Raises SlotwiseError if a slot does not exist or would hold more
-    threads than its executor has task slots.
+    in order, the sources' first. `hosts`: from then on these are the slots, the host of each.
+    Raises SlotwiseError as `check` does.
+    """
+    check(spark, levels, hosts)
+    text = ";".join(",".join(map(str, level)) for level in levels)
+    scheduler(spark).place(query, text, *([] if hosts is None else [",".join(hosts)]))
+
+
+def check(
+    spark: SparkSession, levels: Sequence[Sequence[int]], hosts: Sequence[str] | None = None
+) -> None:
+    """Raise SlotwiseError if a slot does not exist or would hold more threads than its executor has
+    task slots.
     """
     placed = Counter(slot for level in levels for slot in level)
-    slots = len(json.loads(scheduler(spark).slotExecutors()))
+    slots = len(json.loads(scheduler(spark).slotExecutors()) if hosts is None else hosts)
     if wrong := sorted(slot for slot in placed if not 0 <= slot < slots):
         raise SlotwiseError(
             f"slot {wrong[0]} does not exist: the cluster has slots 0 to {slots - 1}"
@@ -86,7 +112,6 @@ def place(spark: SparkSession, query: str, levels: Sequence[Sequence[int]]) -> N
             f"slot {fullest} would hold {threads} threads, and has room for {room}: "
             "start the cluster with more threads per slot"
         )
-    scheduler(spark).place(query, ";".join(",".join(map(str, level)) for level in levels))
 
 
 def unplace(spark: SparkSession, query: str) -> None:

@@ -8,9 +8,9 @@ import socket
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from slotwise.clock import SYSTEM, Clock, await_condition
@@ -52,37 +52,124 @@ class Worker:
     host: str
     cores: int
     memory_mb: int
+    slot_cores: float | None = None
+    """The CPU quota of each of its executors; None: they have none."""
+
+
+@dataclass
+class Daemons:
+    """The master of an embedded cluster and its workers, which may come and go.
+
+    Each reads a pipe from this program and ends when that closes (jvm/…/Daemon.java), so none is
+    left however this program ends. They are in sessions of their own: a Ctrl-C reaches this program
+    only, which ends them in order.
+    """
+
+    folder: Path
+    host: str
+    port: int
+    page: int
+    """The port of the master's page."""
+    _master: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _workers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    """By host."""
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The master's first, then the workers', in the order in which they were started."""
+        return tuple(process.pid for process in self._processes)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Of the workers."""
+        return tuple(self._workers)
+
+    @property
+    def _processes(self) -> list[subprocess.Popen[bytes]]:
+        return [*self._master, *self._workers.values()]
+
+    def start_master(self) -> None:
+        (self.folder / SETTINGS).touch()
+        arguments = _master_arguments(self.host, self.port, self.page)
+        self._master.append(self._started(arguments, self.folder / "master.log", self.host))
+
+    def start(self, worker: Worker) -> None:
+        """It registers with the master some seconds later."""
+        arguments = _worker_arguments(worker, self.folder, f"spark://{self.host}:{self.port}")
+        cores = {} if worker.slot_cores is None else {"SLOTWISE_CORES": str(worker.slot_cores)}
+        self._workers[worker.host] = self._started(
+            arguments, self._log(worker.host), worker.host, cores
+        )
+
+    def end(self, host: str) -> None:
+        """End the worker of this host and its executors, if it has one."""
+        if (process := self._workers.pop(host, None)) is not None:
+            _end(process)
+
+    def end_all(self) -> None:
+        """The workers, then the master."""
+        for process in reversed(self._processes):
+            _end(process)
+
+    def runs(self, host: str) -> bool:
+        """Whether the worker of this host has not ended."""
+        return host in self._workers and self._workers[host].poll() is None
+
+    def complaint(self, host: str | None = None) -> str:
+        """What the logs say: of this host's worker, or of all."""
+        return _complaint([self._log(host)] if host else sorted(self.folder.glob("*.log")))
+
+    def await_workers(self, clock: Clock = SYSTEM) -> None:
+        """Until the master's page lists all workers. Raises SlotwiseError if a process ends before
+        that.
+        """
+        page, workers = f"http://{self.host}:{self.page}/json/", len(self._workers)
+
+        def all_registered() -> bool:
+            if any(process.poll() is not None for process in self._processes):
+                raise SlotwiseError(
+                    f"a process of the cluster ended during its start-up: {self.complaint()}"
+                )
+            return _living_workers(page) == workers
+
+        if not await_condition(all_registered, START_SECONDS, clock):
+            raise SlotwiseError(
+                f"only {_living_workers(page)} of {counted(workers, 'worker')} registered with the "
+                f"master in {START_SECONDS} s: {self.complaint()}"
+            )
+
+    def _log(self, host: str) -> Path:
+        return self.folder / f"worker-{host}.log"
+
+    def _started(
+        self, arguments: Sequence[str], log: Path, host: str, more: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        launched = java.launched("org.slotwise.Daemon")
+        command = [*launched[:-1], *OPTIONS, *class_archive.options(), launched[-1], *arguments]
+        with log.open("wb") as written:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=written,
+                stderr=written,
+                env=_environment(log.parent, host) | dict(more or {}),
+                cwd=log.parent,
+                start_new_session=True,
+            )
 
 
 @contextmanager
-def running(
-    folder: Path, host: str, port: int, workers: Sequence[Worker]
-) -> Iterator[tuple[int, ...]]:
-    """Start the master and the workers, wait until all workers have registered; end them after.
-
-    Yields their process ids, the master's first. Each reads a pipe from this program and ends when
-    that closes (jvm/…/Daemon.java), so none is left however this program ends. They are in sessions
-    of their own: a Ctrl-C reaches this program only, which ends them in order.
-    """
-    launched = java.launched("org.slotwise.Daemon")
-    command = [*launched[:-1], *OPTIONS, *class_archive.options(), launched[-1]]
-    (folder / SETTINGS).touch()
-    page = free_port(host)
-    with ExitStack() as stack:
-        master = stack.enter_context(
-            _process(
-                [*command, *_master_arguments(host, port, page)],
-                folder / "master.log",
-                host,
-            )
-        )
-        started = [master]
+def running(folder: Path, host: str, port: int, workers: Sequence[Worker]) -> Iterator[Daemons]:
+    """The master and the workers, once all workers have registered; ended after."""
+    daemons = Daemons(folder, host, port, free_port(host))
+    try:
+        daemons.start_master()
         for worker in workers:
-            arguments = _worker_arguments(worker, folder, f"spark://{host}:{port}")
-            log = folder / f"worker-{worker.host}.log"
-            started.append(stack.enter_context(_process([*command, *arguments], log, worker.host)))
-        await_workers(f"http://{host}:{page}/json/", len(workers), started, folder)
-        yield tuple(process.pid for process in started)
+            daemons.start(worker)
+        daemons.await_workers()
+        yield daemons
+    finally:
+        daemons.end_all()
 
 
 def free_port(host: str) -> int:
@@ -122,24 +209,6 @@ def _worker_arguments(worker: Worker, folder: Path, master: str) -> list[str]:
     ]
 
 
-@contextmanager
-def _process(command: Sequence[str], log: Path, host: str) -> Iterator[subprocess.Popen[bytes]]:
-    with log.open("wb") as written:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=written,
-            stderr=written,
-            env=_environment(log.parent, host),
-            cwd=log.parent,
-            start_new_session=True,
-        )
-    try:
-        yield process
-    finally:
-        _end(process)
-
-
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Together with what it started."""
     import psutil
@@ -165,30 +234,6 @@ def end_by_input(process: subprocess.Popen[bytes], within_s: float | None) -> No
         process.wait()
 
 
-def await_workers(
-    page: str,
-    workers: int,
-    started: Sequence[subprocess.Popen[bytes]],
-    folder: Path,
-    clock: Clock = SYSTEM,
-) -> None:
-    """Until the master's page lists all workers. Raises SlotwiseError if a process ends before."""
-
-    def all_registered() -> bool:
-        if any(process.poll() is not None for process in started):
-            raise SlotwiseError(
-                f"a process of the cluster ended during its start-up: {_complaint(folder)}"
-            )
-        return _living_workers(page) == workers
-
-    if not await_condition(all_registered, START_SECONDS, clock):
-        raise SlotwiseError(
-            f"only {_living_workers(page)} of {counted(workers, 'worker')} registered with the "
-            f"master in "
-            f"{START_SECONDS} s: {_complaint(folder)}"
-        )
-
-
 def _living_workers(page: str) -> int:
     """As the master's page says; 0 while it does not answer."""
     try:
@@ -198,9 +243,9 @@ def _living_workers(page: str) -> int:
         return 0
 
 
-def _complaint(folder: Path) -> str:
+def _complaint(logs: Sequence[Path]) -> str:
     """The first exception in the logs, or else the first line that is not a warning."""
-    for log in sorted(folder.glob("*.log")):
+    for log in logs:
         lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
         printed = [line for line in lines if line and not line.startswith("WARNING")]
         if printed:

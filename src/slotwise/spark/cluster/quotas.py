@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,13 +27,12 @@ class NotPermitted(SlotwiseError):
 class Quota:
     """A group under which each executor makes one for itself and enters it (jvm/…/CpuQuota.java).
 
-    So an executor that replaces a lost one is limited, too, and the start of its Java is not.
+    So an executor that replaces a lost one is limited, too, and the start of its Java is not. How
+    many cores it may use, it has from its worker (`processes.Worker`).
     """
 
     group: Path
     version: int
-    cores: Mapping[str, float]
-    """Per host, the cores that each of its executors may use."""
 
     @property
     def conf(self) -> dict[str, str]:
@@ -41,7 +40,6 @@ class Quota:
         return {
             "spark.slotwise.cgroup": str(self.group),
             "spark.slotwise.cgroup.version": str(self.version),
-            "spark.slotwise.cgroup.cores": ",".join(f"{h}={c}" for h, c in self.cores.items()),
         }
 
     @contextmanager
@@ -62,11 +60,8 @@ class Quota:
         _remove(self.group)
 
 
-def quota(cores_per_slot: float, speeds: Mapping[str, float]) -> Quota:
-    """Make the group, or raise NotPermitted.
-
-    `speeds`: per host, by what factor its quota is larger. Groups of killed programs are removed.
-    """
+def quota() -> Quota:
+    """Make the group, or raise NotPermitted. Groups of killed programs are removed."""
     version, parent = _hierarchy()
     for left in left_behind(parent):
         _remove(left)
@@ -81,7 +76,7 @@ def quota(cores_per_slot: float, speeds: Mapping[str, float]) -> Quota:
         raise NotPermitted(
             f"cannot set a CPU quota per slot: {parent} is not writable ({refused.strerror})"
         ) from refused
-    return Quota(group, version, {host: cores_per_slot * speed for host, speed in speeds.items()})
+    return Quota(group, version)
 
 
 def _remove(group: Path) -> None:

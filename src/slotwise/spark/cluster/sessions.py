@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from slotwise.model import SlotwiseError
 from slotwise.spark.cluster import class_archive, java, processes
 from slotwise.spark.cluster.executors import await_executors, matched_hosts, scheduler
+from slotwise.spark.cluster.machines import Machines, machines_of
 from slotwise.spark.cluster.standalone import MASTER_HOST, SparkCluster
 
 if TYPE_CHECKING:
@@ -61,15 +62,16 @@ def driver(
     return made
 
 
-def connect(spark: SparkSession, cluster: SparkCluster, timeout_s: float = 60) -> None:
+def connect(spark: SparkSession, cluster: SparkCluster, timeout_s: float = 60) -> Machines:
     """Ask the master of `cluster` for executors, until every slot is bound to a living one.
 
     Raises SlotwiseError with the numbers when it gives fewer than there are slots.
     """
-    scheduler(spark).connect(cluster.master)
+    scheduler(spark).connect(cluster.master, cluster.model.slots)
     executors = await_executors(spark, cluster, timeout_s)
     hosts = cluster.slot_hosts or matched_hosts(cluster.model, executors)
     scheduler(spark).setSlots(",".join(hosts))
+    return machines_of(spark, cluster, hosts)
 
 
 @contextmanager
@@ -107,7 +109,8 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
         "spark.pyspark.driver.python": sys.executable,
         "spark.executor.cores": str(cluster.threads_per_slot),
         "spark.executor.memory": f"{cluster.slot_memory_mb}m",
-        "spark.cores.max": str(cluster.model.slots * cluster.threads_per_slot),
+        # The number of executors is the limit, and it may change.
+        "spark.cores.max": str(2**31 - 1),
         # A pinned task waits for its executor while that lives, and for nothing else.
         "spark.locality.wait.process": "600s",
         "spark.locality.wait.node": "0s",
@@ -120,6 +123,8 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
         "spark.speculation": "false",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
+        # A count for display only, for which every update of an aggregate reads its key first.
+        "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
         # The wait per shuffle for a buffer to fill: most of a tuple's latency.
         "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
         **(cluster.quota.conf if cluster.quota else {"spark.slotwise.cgroup": ""}),
@@ -130,6 +135,9 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
     if cluster.is_embedded:
         made |= {"spark.driver.host": MASTER_HOST, "spark.driver.bindAddress": MASTER_HOST}
         made |= {"spark.local.dir": str(cluster.folder)}
+        # Files on this machine have a checksum of Hadoop's already; another one for each key group
+        # takes half of the time between two batches.
+        made |= {"spark.sql.streaming.checkpoint.fileChecksum.enabled": "false"}
         made |= {"spark.executor.extraClassPath": str(java.classpath_jar())}
         made |= {"spark.executor.extraJavaOptions": shlex.join(_executor_options(cluster))}
     return made

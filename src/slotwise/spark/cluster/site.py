@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from slotwise.model import Plan, SlotwiseError
+from slotwise.model import Cluster, Plan, SlotwiseError
 from slotwise.spark.cluster import standalone
 
 
@@ -31,19 +31,30 @@ class Site:
             )
         standalone.check_master(self.master)
 
+    def room(self, tasks: int, grows: bool) -> int:
+        """Threads per slot for a plan with so many tasks: all of them, since any slot may take over
+        from lost ones. In a run that `grows` a slot has room for several times as many; on an
+        existing master for twice as many only, because each takes a core of the workers there.
+        """
+        return tasks * (1 if not grows else 4 if self.master is None else 2)
+
     @contextmanager
-    def prepared(self, plan: Plan) -> Iterator[standalone.SparkCluster]:
-        """The plan's cluster, to be `started`; every slot has room for all threads."""
-        threads, memory_mb = plan.allocation.total_threads, self.slot_memory_mb
+    def prepared(
+        self, cluster: Cluster, threads_per_slot: int
+    ) -> Iterator[standalone.SparkCluster]:
+        """A plan's cluster, to be `started`; every slot has room for so many threads."""
         if self.master is not None:
             yield standalone.existing(
-                self.master, plan.cluster, threads_per_slot=threads, slot_memory_mb=memory_mb
+                self.master,
+                cluster,
+                threads_per_slot=threads_per_slot,
+                slot_memory_mb=self.slot_memory_mb,
             )
             return
         with standalone.prepared(
-            plan.cluster,
-            threads_per_slot=threads,
-            slot_memory_mb=memory_mb,
+            cluster,
+            threads_per_slot=threads_per_slot,
+            slot_memory_mb=self.slot_memory_mb,
             cores_per_slot=self.cores_per_slot,
         ) as made:
             yield made

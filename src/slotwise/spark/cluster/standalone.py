@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import socket
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slotwise import model
-from slotwise.model import SlotwiseError, counted
+from slotwise.model import Node, SlotwiseError, counted
 from slotwise.spark.cluster import java, processes, quotas
 from slotwise.spark.cluster.folders import passing_folder
 
 MASTER_HOST = "127.0.0.1"
 FIRST_WORKER = 11
 """Worker n listens on 127.0.0.(11 + n), so that Spark takes the nodes for different hosts."""
+MOST_NODES = 255 - FIRST_WORKER
 DAEMON_MB = 200
 LEAST_SLOT_MB = 470
 """Executors refuse to start with a heap of less than 450 MB, and of these Java keeps a part."""
@@ -39,12 +40,33 @@ class SparkCluster:
     folder: Path | None = None
     """Logs, work and shuffle files of an embedded cluster, removed when it ends."""
     quota: quotas.Quota | None = None
-    pids: tuple[int, ...] = ()
-    """Process ids of an embedded cluster's master and workers, in this order."""
+    cores_per_slot: float | None = None
+    """The CPU quota of a slot on a node of speed 1."""
+    without_quota: frozenset[str] = frozenset()
+    """The nodes whose slots have none."""
+    daemons: processes.Daemons | None = None
+    """Of an embedded cluster that was started."""
 
     @property
     def is_embedded(self) -> bool:
         return self.folder is not None
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Process ids of an embedded cluster's master and workers, in this order."""
+        return () if self.daemons is None else self.daemons.pids
+
+    def worker(self, node: Node, host: str) -> processes.Worker:
+        """The worker that stands for a node of an embedded cluster."""
+        cores = None if node.name in self.without_quota else self.cores_per_slot
+        return processes.Worker(
+            node.name,
+            host,
+            node.slots * self.threads_per_slot,
+            # Cores limit what fits; memory must not do so a second time.
+            node.slots * (self.slot_memory_mb + 1024),
+            None if cores is None else cores * node.speed,
+        )
 
 
 @contextmanager
@@ -90,11 +112,7 @@ def prepared(
     cluster removes them.
     """
     check(cluster, slot_memory_mb, cores_per_slot)
-    quota = (
-        None
-        if cores_per_slot is None
-        else quotas.quota(cores_per_slot, _speeds(cluster, without_quota))
-    )
+    quota = None if cores_per_slot is None else quotas.quota()
     try:
         with passing_folder() as folder:
             yield SparkCluster(
@@ -104,6 +122,8 @@ def prepared(
                 slot_hosts=tuple(worker_host(int(node)) for node in cluster.slot_node),
                 folder=folder,
                 quota=quota,
+                cores_per_slot=cores_per_slot,
+                without_quota=frozenset(without_quota),
             )
     finally:
         if quota:
@@ -124,26 +144,19 @@ def started(cluster: SparkCluster, port: int | None = None) -> Iterator[SparkClu
     master_port = processes.free_port(MASTER_HOST) if port is None else port
     processes.check_free(MASTER_HOST, master_port)
     workers = [
-        processes.Worker(
-            node.name,
-            worker_host(position),
-            node.slots * cluster.threads_per_slot,
-            # Cores limit what fits; memory must not do so a second time.
-            node.slots * (cluster.slot_memory_mb + 1024),
-        )
+        cluster.worker(node, worker_host(position))
         for position, node in enumerate(cluster.model.nodes)
     ]
-    with processes.running(cluster.folder, MASTER_HOST, master_port, workers) as pids:
-        yield replace(cluster, master=f"spark://{MASTER_HOST}:{master_port}", pids=pids)
+    with processes.running(cluster.folder, MASTER_HOST, master_port, workers) as daemons:
+        yield replace(cluster, master=f"spark://{MASTER_HOST}:{master_port}", daemons=daemons)
 
 
 def check(cluster: model.Cluster, slot_memory_mb: int, cores_per_slot: float | None = None) -> None:
     """Raise SlotwiseError, with one sentence, for an embedded cluster that cannot start here."""
     java.check()
-    most = 255 - FIRST_WORKER
-    if len(cluster.nodes) > most:
+    if len(cluster.nodes) > MOST_NODES:
         raise SlotwiseError(
-            f"an embedded cluster has at most {most} nodes, not {len(cluster.nodes)}"
+            f"an embedded cluster has at most {MOST_NODES} nodes, not {len(cluster.nodes)}"
         )
     if cores_per_slot is not None and not 0 < cores_per_slot < math.inf:
         raise SlotwiseError("--cores-per-slot must be greater than 0")
@@ -152,7 +165,7 @@ def check(cluster: model.Cluster, slot_memory_mb: int, cores_per_slot: float | N
             f"--slot-memory-mb must be at least {LEAST_SLOT_MB}: Spark's executors do not start "
             f"with {slot_memory_mb} MB"
         )
-    _check_memory(cluster, slot_memory_mb)
+    check_memory(cluster.nodes, slot_memory_mb)
 
 
 def existing(
@@ -181,32 +194,27 @@ def worker_host(node: int) -> str:
     return f"127.0.0.{FIRST_WORKER + node}"
 
 
-def _speeds(cluster: model.Cluster, without_quota: Collection[str]) -> dict[str, float]:
-    return {
-        worker_host(position): node.speed
-        for position, node in enumerate(cluster.nodes)
-        if node.name not in without_quota
-    }
-
-
 def has_memory(cluster: model.Cluster, slot_memory_mb: int) -> bool:
     """Whether there is enough free memory for an embedded cluster."""
-    return _needed_mb(cluster, slot_memory_mb) <= _available_mb()
+    return _needed_mb(cluster.nodes, slot_memory_mb) <= _available_mb()
 
 
-def _check_memory(cluster: model.Cluster, slot_memory_mb: int) -> None:
-    needed, available = _needed_mb(cluster, slot_memory_mb), _available_mb()
+def check_memory(nodes: Sequence[Node], slot_memory_mb: int) -> None:
+    """Raise SlotwiseError, with one sentence, if these nodes cannot be started here now."""
+    needed, available = _needed_mb(nodes, slot_memory_mb), _available_mb()
     if needed > available:
+        slots = sum(node.slots for node in nodes)
         raise SlotwiseError(
-            f"{counted(cluster.slots, 'slot')} of {slot_memory_mb} MB on "
-            f"{counted(len(cluster.nodes), 'node')} need "
-            f"{needed:,.0f} MB of memory, and {available:,.0f} MB are free: "
+            f"{counted(slots, 'slot')} of {slot_memory_mb} MB on {counted(len(nodes), 'node')} "
+            f"need {needed:,.0f} MB of memory, and {available:,.0f} MB are free: "
             "use fewer or smaller slots, or a smaller --scale"
         )
 
 
-def _needed_mb(cluster: model.Cluster, slot_memory_mb: int) -> float:
-    return cluster.slots * slot_memory_mb / HEAP_SHARE + (len(cluster.nodes) + 1) * DAEMON_MB
+def _needed_mb(nodes: Sequence[Node], slot_memory_mb: int) -> float:
+    """With the daemons of the nodes, and one for the master."""
+    slots = sum(node.slots for node in nodes)
+    return slots * slot_memory_mb / HEAP_SHARE + (len(nodes) + 1) * DAEMON_MB
 
 
 def _available_mb() -> float:

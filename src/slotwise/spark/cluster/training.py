@@ -35,7 +35,7 @@ topology:
     lines: {kind: source, options: {payload: words(5)}}
     split: {expr: "split(value, ' ')", flat: true}
     wait: {}
-    count: {aggregate: {by: value, n: count(*)}}
+    count: {aggregate: {by: value, n: count(*), key_groups: 1}}
     sink: {kind: sink}
   streams:
     - {from: lines, to: split}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,46 +58,42 @@ class Difference:
     latencies: NDArray[np.int64]
 
 
-def number_of(watched: Watched, level: int, partition: int) -> int:
-    """The thread, as the plan numbers them, that is a partition of a level."""
-    operator, k = watched.layout.thread(level, partition)
-    return int(watched.plan.allocation.first_thread[operator]) + k
-
-
-def by_thread(watched: Watched, snapshot: MeterSnapshot) -> dict[int, ThreadMeter]:
-    """The meters of the query's threads, by their number in the plan."""
-    return {
-        number_of(watched, meter.level, meter.partition): meter
-        for meter in snapshot.threads
-        if meter.query == watched.query and meter.partition < watched.layout.partitions[meter.level]
-    }
+def numbered(watched: Watched, snapshot: MeterSnapshot) -> Iterator[tuple[int, ThreadMeter]]:
+    """The meters of the query's tasks, each with the number of its thread in the plan; those of an
+    aggregate's thread are several.
+    """
+    layout = watched.layout
+    for meter in snapshot.threads:
+        if meter.query == watched.query and meter.partition < layout.partitions[meter.level]:
+            task = layout.partition_task[meter.level][meter.partition]
+            yield int(layout.task_thread[task]), meter
 
 
 def counters(watched: Watched, snapshot: MeterSnapshot) -> Counters:
     """What the query's threads have counted up to `snapshot`."""
-    meters = by_thread(watched, snapshot)
+    found = list(numbered(watched, snapshot))
+    numbers, meters = [number for number, _ in found], [meter for _, meter in found]
     total = watched.plan.allocation.total_threads
-    numbers = list(meters)
     times = {meter.executor: meter.time for meter in snapshot.executors}
-    until = {
-        number: _taken_until(meter, min(times.get(meter.executor, math.inf), snapshot.time))
-        for number, meter in meters.items()
-    }
 
-    def of_threads(values: Iterable[float], otherwise: float) -> Floats:
-        made = np.full(total, otherwise)
+    def summed(name: str) -> Floats:
+        counts = np.array([getattr(meter, name) for meter in meters], np.float64)
+        return np.bincount(np.array(numbers, np.int64), counts, total).astype(np.float64)
+
+    def of_threads(values: Iterable[float]) -> Floats:
+        made = np.full(total, np.nan)
         made[numbers] = list(values)
         return made
 
     return Counters(
         time=snapshot.time,
-        sums={
-            name: of_threads((getattr(meter, name) for meter in meters.values()), 0.0)
-            for name in SUMS
-        },
-        reported=of_threads((times.get(m.executor, np.nan) for m in meters.values()), np.nan),
-        taken_until=of_threads(until.values(), np.nan),
-        latencies=latencies_of(meters.values()),
+        sums={name: summed(name) for name in SUMS},
+        reported=of_threads(times.get(meter.executor, np.nan) for meter in meters),
+        taken_until=of_threads(
+            _taken_until(meter, min(times.get(meter.executor, math.inf), snapshot.time))
+            for meter in meters
+        ),
+        latencies=latencies_of(meters),
     )
 
 
@@ -119,9 +115,10 @@ def sent(watched: Watched, snapshot: MeterSnapshot) -> NDArray[np.int64]:
     total = watched.plan.allocation.total_threads
     found = np.zeros((total, total), np.int64)
     outputs, owners = watched.layout.topology.outputs, watched.plan.allocation.thread_operator
-    for number, meter in by_thread(watched, snapshot).items():
+    for number, meter in numbered(watched, snapshot):
         if outputs[owners[number]]:
-            found[number, meter.first_receiver :][: len(meter.sent)] = meter.sent
+            receivers = watched.layout.task_thread[meter.first_receiver :][: len(meter.sent)]
+            np.add.at(found[number], receivers, meter.sent)
     return found
 
 

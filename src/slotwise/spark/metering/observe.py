@@ -20,7 +20,7 @@ import numpy as np
 
 from slotwise import sketch
 from slotwise.model import Observation, Plan, SlotLoad, ThreadLoad, TimeSeries
-from slotwise.spark.metering.counters import Floats, by_thread, counters
+from slotwise.spark.metering.counters import Floats, counters, numbered
 from slotwise.spark.metering.loads import Loads, Watched, crossing
 from slotwise.spark.metering.meters import ExecutorMeter, MeterSnapshot
 from slotwise.spark.metering.pace import due_rates
@@ -89,7 +89,7 @@ def _as_seen(watched: Watched, last: MeterSnapshot) -> Plan:
     """The plan with every thread in the slot where it ran, as far as it is in one."""
     slots = watched.plan.placement.slots.copy()
     slot_of = {meter.executor: meter.slot for meter in last.executors}
-    for number, meter in by_thread(watched, last).items():
+    for number, meter in numbered(watched, last):
         if slot_of.get(meter.executor, -1) >= 0:
             slots[number] = slot_of[meter.executor]
     return replace(watched.plan, placement=replace(watched.plan.placement, slots=slots))

@@ -49,18 +49,21 @@ class Watch:
     def __post_init__(self) -> None:
         self.history = History(self.kept_s)
 
-    def tick(self, query: StreamingQuery, watched: Watched) -> None:
-        """Read the meters, unless less than about a second was reported since the last time."""
+    def tick(self, query: StreamingQuery, watched: Watched) -> bool:
+        """Read the meters, unless less than about a second was reported since the last time:
+        whether they were read.
+        """
         if self.clock.now_s() < self._read_at + 0.5:
-            return
+            return False
         self._read_at = self.clock.now_s()
         snapshot = meters.snapshot(self.spark)
         last = self.history.last
         if last is not None and snapshot.time < last.time + APART_S:
-            return
+            return False
         own = tuple(thread for thread in snapshot.threads if thread.query == watched.query)
         self.history.append(replace(snapshot, threads=own))
         self._observe_batches(query, watched, snapshot.time)
+        return True
 
     def forget(self) -> None:
         """Leave what was seen until now out of all that is observed: a warm-up, another plan."""

@@ -46,7 +46,7 @@ def aggregated(frame: DataFrame, routes: Routes, record: str) -> tuple[DataFrame
     made = results_of(routes.layout.topology.operators[own].logic)
     results = [functions.expr(text).alias(f"_made_{name}") for name, text in made.items()]
     grouped = frame.withColumns(columns).groupBy(*keys).agg(*results, *also)
-    partitions = counted(routes.layout.threads[own], "partition")
+    partitions = counted(routes.layout.tasks[own], "partition")
     text = f"→ {partitions} by hash({', '.join(keys)}); {', '.join(made.values())}"
     return _answers(grouped, routes, list(made), carried if passing else []), text
 

@@ -2,7 +2,7 @@
 
 Between levels every tuple is a row with these columns:
 
-- `_operator`, `_thread`: whom it is for, and which of that operator's threads;
+- `_operator`, `_thread`: whom it is for, and which of that operator's tasks (see `levels`);
 - `id`, `ts`: of the source tuple that caused it; ts is when that one was due, in µs;
 - `_record0`, `_record1`, …: one struct for each type of tuple there is; all but one are NULL.
 
@@ -289,8 +289,8 @@ class _Building:
         if not self.meters:
             return frame
         if targets != NOBODY:
-            first = self.outline.plan.allocation.first_thread[:-1].tolist()
-            targets = f"{targets}, array({', '.join(map(str, first))})"
+            first = ", ".join(map(str, self.layout.first_task[:-1]))
+            targets = f"{targets}, array({first})"
         for operator in self.layout.levels[level]:
             out, flat = f"_out{operator}", self.topology.operators[operator].logic.flat
             is_done = (flat and level in self.flat_levels) or self._is_on_batches(operator)

@@ -46,10 +46,12 @@ def _lines(outline: Outline, sql: tuple[tuple[str, ...], ...]) -> Iterator[str]:
         yield ""
         yield f"level {level}: {counted(layout.partitions[level], 'partition')}"
         for operator in operators:
-            first = layout.first_partition[operator]
-            places = slots[level][first : first + layout.threads[operator]]
+            first, tasks = layout.first_partition[operator], layout.tasks[operator]
+            places = slots[level][first : first + tasks]
             where = ", ".join(str(plan.cluster.slot(slot)) for slot in places)
             name = layout.topology.operators[operator].name
-            these = f"s {first}–{first + len(places) - 1}" if len(places) > 1 else f" {first}"
-            yield f"  {operator} {name}: partition{these} in {where}"
+            these = f"s {first}–{first + tasks - 1}" if tasks > 1 else f" {first}"
+            owners = counted(layout.threads[operator], "thread")
+            groups = f", key groups of {owners}," if operator == layout.aggregate else ""
+            yield f"  {operator} {name}: partition{these}{groups} in {where}"
         yield from (f"    {text}" for text in sql[level])

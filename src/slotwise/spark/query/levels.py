@@ -1,4 +1,8 @@
-"""A topology cut into levels: the stages of one query, with a partition for every thread.
+"""A topology cut into levels: the stages of one query, with a partition for every task.
+
+A task is a thread of the plan; but the tasks of a keyed aggregate are its key groups, which divide
+its state for good. Each of its threads has an even run of them, all in the thread's slot, so more
+or fewer threads move tasks and leave the query as it is.
 
 Sources are level 0. Every other operator is one level after the last of those that feed it, but:
 
@@ -15,13 +19,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slotwise.model import Placement, Plan, Topology
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Thread k of operator i is partition `first_partition[i] + k` of level `level[i]`."""
+    """Task k of operator i is partition `first_partition[i] + k` of level `level[i]`."""
 
     topology: Topology
     threads: tuple[int, ...]
@@ -38,20 +43,59 @@ class Layout:
         )
 
     @cached_property
+    def tasks(self) -> tuple[int, ...]:
+        """Per operator: its threads, or its key groups if it is the aggregate."""
+        return tuple(
+            operator.logic.key_groups if position == self.aggregate else threads
+            for position, (operator, threads) in enumerate(
+                zip(self.topology.operators, self.threads, strict=True)
+            )
+        )
+
+    @cached_property
+    def first_task(self) -> tuple[int, ...]:
+        """Per operator, the number of its task 0: tasks are numbered through, as threads are. One
+        more entry at the end, the number of tasks.
+        """
+        return (0, *np.cumsum(self.tasks).tolist())
+
+    @cached_property
+    def task_thread(self) -> NDArray[np.int64]:
+        """Per task its thread, as the plan numbers them: key group g of G, of an aggregate with n
+        threads, belongs to thread g · n ÷ G, rounded down.
+        """
+        first_thread = np.cumsum((0, *self.threads))
+        return np.concatenate(
+            [
+                first_thread[i] + np.arange(tasks) * self.threads[i] // tasks
+                for i, tasks in enumerate(self.tasks)
+            ]
+        )
+
+    @cached_property
+    def partition_task(self) -> tuple[tuple[int, ...], ...]:
+        """Per level and partition, the number of its task."""
+        return tuple(
+            tuple(
+                task
+                for operator in operators
+                for task in range(self.first_task[operator], self.first_task[operator + 1])
+            )
+            for operators in self.levels
+        )
+
+    @cached_property
     def first_partition(self) -> tuple[int, ...]:
-        """Per operator, the partition of its thread 0 within its level."""
-        first = [0] * len(self.threads)
-        for operators in self.levels:
-            partition = 0
-            for operator in operators:
-                first[operator] = partition
-                partition += self.threads[operator]
-        return tuple(first)
+        """Per operator, the partition of its task 0 within its level."""
+        return tuple(
+            self.partition_task[level].index(self.first_task[operator])
+            for operator, level in enumerate(self.level)
+        )
 
     @cached_property
     def partitions(self) -> tuple[int, ...]:
-        """Per level, its number of partitions: all threads of its operators."""
-        return tuple(sum(self.threads[i] for i in operators) for operators in self.levels)
+        """Per level, its number of partitions: all tasks of its operators."""
+        return tuple(map(len, self.partition_task))
 
     @cached_property
     def aggregate(self) -> int | None:
@@ -62,12 +106,11 @@ class Layout:
         return level == len(self.levels) - 1
 
     def thread(self, level: int, partition: int) -> tuple[int, int]:
-        """(operator, k): whose thread a partition of a level is."""
-        for operator in self.levels[level]:
-            k = partition - self.first_partition[operator]
-            if 0 <= k < self.threads[operator]:
-                return operator, k
-        raise IndexError(f"level {level} has no partition {partition}")
+        """(operator, k): whose thread a partition of a level is, or belongs to."""
+        number = self.task_thread[self.partition_task[level][partition]]
+        first_thread = np.cumsum((0, *self.threads))
+        operator = int(np.searchsorted(first_thread, number, "right")) - 1
+        return operator, int(number - first_thread[operator])
 
     def passing(self, level: int) -> tuple[int, ...]:
         """Operators of later levels whose input passes through `level` (see `delivered`)."""
@@ -87,16 +130,9 @@ class Layout:
         }
 
     def slots(self, placement: Placement) -> tuple[tuple[int, ...], ...]:
-        """Per level and partition, the slot where `placement` has that thread."""
-        first = np.concatenate(([0], np.cumsum(self.threads)))
-        return tuple(
-            tuple(
-                int(slot)
-                for operator in operators
-                for slot in placement.slots[first[operator] : first[operator + 1]]
-            )
-            for operators in self.levels
-        )
+        """Per level and partition, the slot where `placement` has that task's thread."""
+        slots = placement.slots[self.task_thread].tolist()
+        return tuple(tuple(slots[task] for task in tasks) for tasks in self.partition_task)
 
 
 def layout(plan: Plan) -> Layout:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from slotwise.model import Operator, Pipeline, SlotwiseError, Topology
+from slotwise.model import Operator, Pipeline, SlotwiseError, Topology, counted
 from slotwise.spark.query.aggregate import results_of
 from slotwise.spark.query.functions import Function
 from slotwise.spark.query.levels import Layout
@@ -34,6 +34,7 @@ def check(layout: Layout, mode: Mode, functions: Mapping[int, Function]) -> None
     for position, operator in enumerate(topology.operators):
         _check_operator(operator, position in functions)
     _check_aggregates(topology)
+    _check_key_groups(layout)
     if layout.aggregate is not None and mode == "micro-batch":
         level = layout.level[layout.aggregate]
         if passing := layout.passing(level):
@@ -42,6 +43,18 @@ def check(layout: Layout, mode: Mode, functions: Mapping[int, Function]) -> None
                 f"through the level of aggregate '{topology.operators[layout.aggregate].name}': "
                 "split the topology into two pipelines"
             )
+
+
+def _check_key_groups(layout: Layout) -> None:
+    if layout.aggregate is None:
+        return
+    threads, groups = layout.threads[layout.aggregate], layout.tasks[layout.aggregate]
+    if threads > groups:
+        raise SlotwiseError(
+            f"aggregate '{layout.topology.operators[layout.aggregate].name}' has {threads} threads "
+            f"and its keys are divided into {counted(groups, 'group')}: set key_groups: {threads} "
+            "or more in its aggregate"
+        )
 
 
 def _check_loops(topology: Topology) -> None:

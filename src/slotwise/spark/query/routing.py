@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slotwise.model import Plan
 from slotwise.spark.query.levels import Layout
@@ -98,7 +99,7 @@ class Routes:
         each, (source, target) = topology.streams[stream], topology.edges[stream]
         threads = self.layout.threads[target]
         if target == self.layout.aggregate:
-            return self._aggregating_thread(record)
+            return self._key_group(record)
         match self.plan.routing(each):
             case "fields":
                 keys = ", ".join(field_of(record, key) for key in each.grouping.fields)
@@ -114,8 +115,8 @@ class Routes:
                 return self._local_or_shuffle(source, target, turn)
         return _evenly(turn, threads)
 
-    def _aggregating_thread(self, record: str) -> str:
-        """Where Spark's own hash partitioning will send the tuple."""
+    def _key_group(self, record: str) -> str:
+        """The aggregate's task to which Spark's own hash partitioning will send the tuple."""
         assert self.layout.aggregate is not None
         level = self.layout.level[self.layout.aggregate]
         salt = [str(OWN_SALT)] if self.layout.passing(level) else []
@@ -146,33 +147,34 @@ class Routes:
         return f"named_struct('operator', {target}, 'thread', {thread}, 'hop', {hop})"
 
     def _hop(self, level: int, target: int, thread: str) -> str:
-        """The partition of level + 1 that a tuple goes to on its way to `thread` of `target`."""
+        """The partition of level + 1 that a tuple goes to on its way to a task of `target`."""
         if self.layout.level[target] == level + 1:
             first = self.layout.first_partition[target]
             return f"{first} + {thread}" if first else thread
-        carriers = [self._carrier(level + 1, target, k) for k in range(self.layout.threads[target])]
+        carriers = [self._carrier(level + 1, target, k) for k in range(self.layout.tasks[target])]
         if len(set(carriers)) == 1:
             return str(carriers[0])
         return f"element_at(array({_listed(carriers)}), 1 + {thread})"
 
-    def _carrier(self, level: int, target: int, thread: int) -> int:
-        """The partition of `level` that passes on what is for a thread of a later level.
+    def _carrier(self, level: int, target: int, task: int) -> int:
+        """The partition of `level` that passes on what is for a task of a later level.
 
-        One in that thread's slot, else on its node, else any: no detour over the network.
+        One in that task's slot, else on its node, else any: no detour over the network.
         """
         cluster = self.plan.cluster
-        wanted = self._slots(target)[thread]
+        wanted = self._slots(target)[task]
         slots = np.array(self.layout.slots(self.plan.placement)[level])
         near = np.flatnonzero(slots == wanted)
         if not len(near):
             near = np.flatnonzero(cluster.slot_node[slots] == cluster.slot_node[wanted])
         if not len(near):
             near = np.arange(len(slots))
-        return int(near[thread % len(near)])
+        return int(near[task % len(near)])
 
-    def _slots(self, operator: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        first = self.plan.allocation.first_thread
-        return self.plan.placement.slots[first[operator] : first[operator + 1]]
+    def _slots(self, operator: int) -> NDArray[np.int64]:
+        """Per task of the operator."""
+        first, last = self.layout.first_task[operator : operator + 2]
+        return self.plan.placement.slots[self.layout.task_thread[first:last]]
 
 
 def sent_per_output(layout: Layout, stream: int) -> float:

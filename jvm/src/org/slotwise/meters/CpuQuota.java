@@ -8,24 +8,23 @@ import org.apache.spark.api.plugin.PluginContext;
 
 /**
  * Limits an executor's CPU by a Linux control group of its own, under the group that the driver
- * program made ({@code spark.slotwise.cgroup}), to the cores that {@code …cgroup.cores} gives its
- * host, if it gives any. An executor that cannot enter it fails to start, rather than run without a
- * limit.
+ * program made ({@code spark.slotwise.cgroup}), to the cores that its worker was started with
+ * ({@value #CORES}), if there are any: workers may be started after the driver. An executor that
+ * cannot enter it fails to start, rather than run without a limit.
  */
 final class CpuQuota {
+  private static final String CORES = "SLOTWISE_CORES";
   private static final int PERIOD_MICROS = 5_000;
 
   private CpuQuota() {}
 
-  static void enter(PluginContext context, String host) {
+  static void enter(PluginContext context) {
     SparkConf conf = context.conf();
-    if (conf.get("spark.slotwise.cgroup", "").isEmpty()) {
+    String given = System.getenv(CORES);
+    if (conf.get("spark.slotwise.cgroup", "").isEmpty() || given == null) {
       return;
     }
-    Double cores = cores(conf.get("spark.slotwise.cgroup.cores"), host);
-    if (cores == null) {
-      return;
-    }
+    double cores = Double.parseDouble(given);
     Path group =
         Path.of(conf.get("spark.slotwise.cgroup"), conf.getAppId() + "-" + context.executorID());
     String quota = Long.toString(Math.round(cores * PERIOD_MICROS));
@@ -41,15 +40,5 @@ final class CpuQuota {
     } catch (IOException refused) {
       throw new IllegalStateException("cannot enter the CPU quota at " + group, refused);
     }
-  }
-
-  /** Of {@code "127.0.0.11=0.5,127.0.0.12=1.0"}, the number for a host; null if it has none. */
-  static Double cores(String text, String host) {
-    for (String entry : text.split(",")) {
-      if (entry.startsWith(host + "=")) {
-        return Double.valueOf(entry.substring(host.length() + 1));
-      }
-    }
-    return null;
   }
 }

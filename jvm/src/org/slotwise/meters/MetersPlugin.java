@@ -72,7 +72,7 @@ public final class MetersPlugin implements SparkPlugin {
     @Override
     public void init(PluginContext context, Map<String, String> fromDriver) {
       plugin = context;
-      CpuQuota.enter(context, host());
+      CpuQuota.enter(context);
       if (context.conf().getBoolean("spark.slotwise.meters", true)) {
         reporter = Executors.newSingleThreadScheduledExecutor(Executor::daemon);
         reporter.scheduleAtFixedRate(

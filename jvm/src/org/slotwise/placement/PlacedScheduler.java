@@ -8,7 +8,6 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.Task;
 import org.apache.spark.scheduler.TaskDescription;
@@ -36,7 +35,7 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class PlacedScheduler extends TaskSchedulerImpl {
   private static final ObjectMapper JSON = new ObjectMapper();
 
-  private final Map<String, Placement> placements = new ConcurrentHashMap<>();
+  private final Map<String, Placement> placements = new HashMap<>();
   private final Journal journal = new Journal();
   private final SparkContext context;
   private volatile Slots slots = new Slots(List.of());
@@ -46,23 +45,39 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
     this.context = context;
   }
 
-  /** Asks the standalone master at {@code spark://host:port} for executors. */
-  public void connect(String master) {
-    ((PlacedBackend) backend()).connect(master);
+  /** Asks the standalone master at {@code spark://host:port} for so many executors. */
+  public void connect(String master, int executors) {
+    ((PlacedBackend) backend()).connect(master, executors);
+  }
+
+  /** Asks the master for so many executors in all; those that run are not ended. */
+  public void request(int executors) {
+    ((PlacedBackend) backend()).request(executors);
+  }
+
+  /** Gives executors back, separated by commas; {@link #request} has said how many are left. */
+  public void release(String executors) {
+    ((PlacedBackend) backend()).release(Arrays.asList(executors.split(",")));
   }
 
   /** Sets the slots: the host of each, separated by commas. */
   public synchronized void setSlots(String hosts) {
-    slots = new Slots(Arrays.asList(hosts.split(",")));
+    slots = slots.on(Arrays.asList(hosts.split(",")));
   }
 
   /** Pins a query (its name or id) from its next batch on; see {@link Placement#parse}. */
-  public void place(String query, String placement) {
+  public synchronized void place(String query, String placement) {
     placements.put(query, Placement.parse(placement));
   }
 
+  /** As {@link #setSlots} and {@link #place}, with no batch in between. */
+  public synchronized void place(String query, String placement, String hosts) {
+    setSlots(hosts);
+    place(query, placement);
+  }
+
   /** Leaves a query to Spark from its next batch on. */
-  public void unplace(String query) {
+  public synchronized void unplace(String query) {
     placements.remove(query);
   }
 
@@ -104,18 +119,20 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
   @Override
   public void submitTasks(TaskSet tasks) {
     QueryStage stage = stageOf(tasks);
-    boolean hasRoom = true;
-    if (stage != null) {
-      Placement placement = placementOf(stage);
-      boolean isPlaced = placement != null && fits(placement, stage, tasks);
-      int[] planned = isPlaced ? placement.level(stage.level()) : null;
-      journal.begin(tasks.stageId(), stage, tasks.tasks().length, planned);
-      hasRoom = !isPlaced || pin(tasks, stage, placement);
-    }
+    boolean hasRoom = stage == null || placed(tasks, stage);
     super.submitTasks(tasks);
     if (!hasRoom) {
       abort(tasks);
     }
+  }
+
+  /** Pins the tasks of a placed query; false if one has no living executor with room. */
+  private synchronized boolean placed(TaskSet tasks, QueryStage stage) {
+    Placement placement = placementOf(stage);
+    boolean isPlaced = placement != null && fits(placement, stage, tasks);
+    int[] planned = isPlaced ? placement.level(stage.level()) : null;
+    journal.begin(tasks.stageId(), stage, tasks.tasks().length, planned);
+    return !isPlaced || pin(tasks, stage, placement);
   }
 
   @Override
@@ -166,7 +183,7 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
   }
 
   /** Pins every task of a stage; false if one has no living executor with room. */
-  private synchronized boolean pin(TaskSet tasks, QueryStage stage, Placement placement) {
+  private boolean pin(TaskSet tasks, QueryStage stage, Placement placement) {
     Map<String, String> living = living();
     slots.bind(living);
     Placement.Resolved resolved = placement.resolve(slots, threadsPerSlot());

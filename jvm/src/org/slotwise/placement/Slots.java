@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -26,17 +27,36 @@ final class Slots {
     this.executors = new String[this.hosts.length];
   }
 
+  /**
+   * Slots of other hosts, or in another order. Executors stand for slots of their host again, in the
+   * same order, so that threads of a host that stays do not move without need.
+   */
+  Slots on(List<String> hosts) {
+    Slots made = new Slots(hosts);
+    Map<String, String> bound = new LinkedHashMap<>();
+    for (int slot = 0; slot < executors.length; slot++) {
+      if (executors[slot] != null) {
+        bound.put(executors[slot], this.hosts[slot]);
+      }
+    }
+    List<String> free = new ArrayList<>(bound.keySet());
+    for (int slot = 0; slot < made.executors.length; slot++) {
+      made.executors[slot] = takeFirst(free, made.hosts[slot], bound);
+    }
+    return made;
+  }
+
   int count() {
     return hosts.length;
   }
 
   String host(int slot) {
-    return hosts[slot];
+    return slot < hosts.length ? hosts[slot] : "no host";
   }
 
-  /** The executor of a slot at the last {@link #bind}; null if it had none. */
+  /** The executor of a slot at the last {@link #bind}; null if it had none, or there is no such slot. */
   String executor(int slot) {
-    return executors[slot];
+    return slot < executors.length ? executors[slot] : null;
   }
 
   /** The slot that an executor stands for; -1 for none. */

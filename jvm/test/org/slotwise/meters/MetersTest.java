@@ -78,11 +78,6 @@ final class MetersTest {
     assert TaskMeter.maskFor(1_000_000) == 63;
   }
 
-  static void aQuotaIsOfItsHost() {
-    assert CpuQuota.cores("127.0.0.1=0.5,127.0.0.11=2.0", "127.0.0.11") == 2.0;
-    assert CpuQuota.cores("127.0.0.1=0.5", "127.0.0.12") == null;
-  }
-
   static void aProcessKnowsItself() {
     ProcessReport now = ProcessReport.now("1", "h", java.util.List.of());
     assert now.pid() == ProcessHandle.current().pid();

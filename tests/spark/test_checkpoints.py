@@ -1,0 +1,58 @@
+"""Whose checkpoint it is, without Spark."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from slotwise.model import Grouping, Logic, SlotwiseError
+from slotwise.spark.checkpoints import NAME, check, claim
+from slotwise.spark.query.outline import Outline, outline
+from tests.spark.plans import plan, topology
+
+
+def counting(threads: int = 1, sinks: int = 1, groups: int = 8, n: str = "count(*)") -> Outline:
+    count = Logic(aggregate=(("by", "value"), ("n", n)), key_groups=groups)
+    by_value = {"s>c": Grouping("fields", ("value",))}
+    of = topology("s>c", "c>k", logic={"c": count}, groupings=by_value)
+    return outline(plan(of, {"c": threads, "k": sinks}))
+
+
+def test_threads_may_change_those_of_an_aggregate_too(tmp_path: Path) -> None:
+    claim(tmp_path, counting())
+    check(tmp_path, counting(threads=5, sinks=3))
+
+
+def test_another_logic_is_another_topology(tmp_path: Path) -> None:
+    claim(tmp_path, counting())
+    with pytest.raises(SlotwiseError, match="belongs to another topology, 'test', or to another"):
+        check(tmp_path, counting(n="count(1)"))
+
+
+def test_other_key_groups_are_refused(tmp_path: Path) -> None:
+    claim(tmp_path, counting())
+    refusal = "divided into 8 key groups, and Spark cannot divide it into 16: set key_groups: 8 in"
+    with pytest.raises(SlotwiseError, match=refusal):
+        check(tmp_path, counting(groups=16))
+
+
+def test_a_checkpoint_from_before_key_groups_has_one_per_thread(tmp_path: Path) -> None:
+    claim(tmp_path, counting())
+    theirs = json.loads((tmp_path / NAME).read_text())
+    del theirs["key_groups"]
+    (tmp_path / NAME).write_text(json.dumps({**theirs, "aggregate_threads": 2}))
+    with pytest.raises(SlotwiseError, match=r"divided into 2 key groups.*set key_groups: 2"):
+        check(tmp_path, counting(threads=2))
+    check(tmp_path, counting(threads=2, groups=2))
+
+
+def test_topologies_without_an_aggregate_have_no_key_groups(tmp_path: Path) -> None:
+    of = outline(plan(topology("s>a", "a>k"), 2))
+    claim(tmp_path, of)
+    check(tmp_path, replace(of, plan=replace(of.plan, rate=7.0)))
+    assert json.loads((tmp_path / NAME).read_text())["key_groups"] is None
