@@ -67,7 +67,7 @@ def test_what_was_measured_goes_into_the_profile_and_the_next_plan() -> None:
     assert costs.sojourn_ms == pytest.approx(18.0)
     assert decision.plan.threads["work"] == 3  # 150 · 18 ms
     assert decision.reason == (
-        "round 1: 110 of 150/s in 20 ms; work took 18 ms and not 10; work is 100% busy; "
+        "round 1: 110 of 150/s in 20 ms; work takes 18 ms and not 10; work is 100% busy; "
         "work raised by 5%: work 2 → 3 threads on 1 node, pause 3 s"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from slotwise.model import SlotwiseError
 from slotwise.profilers import platform
+from slotwise.profilers.bench import Idle
 from slotwise.profilers.costs import service_rate, sojourn_ms, task_costs
 from slotwise.profilers.platform import explain
 from slotwise.profilers.trial import Distance, Trial
@@ -117,3 +119,25 @@ def test_both_ends_of_a_hop_within_the_slot_count() -> None:
     assert platform.buffers_per_s(far, 100) == pytest.approx(2 * per_hop)
     near = replace(far, next_hop="slot")
     assert platform.buffers_per_s(near, 100) == pytest.approx(3 * per_hop)
+
+
+def test_hops_of_a_small_slot_are_those_that_made_the_trials(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """0.2 ms for a buffer, 5 µs for a tuple, 4 ms for a hop."""
+
+    def made(bench: object, case: object, threads: int, rate: float, *_: object) -> Trial:
+        far = replace(trial(threads, rate), emitted_rate=rate, source="cluster", next_hop="cluster")
+        cores = 2e-4 * platform.buffers_per_s(far, platform.SMALL_BYTES) + 5e-6 * rate
+        return replace(far, cpu_cores=cores, service_ms=0.5, latency_ms=8.5)
+
+    monkeypatch.setattr(platform, "trial", made)
+    monkeypatch.setattr(platform, "passing", lambda bench, size_bytes: None)
+    bench = SimpleNamespace(idle=Idle(0.03, 47.0), cores=0.25)
+    found, trials = platform.measure_hops(bench)  # type: ignore[arg-type]
+    assert found.between_nodes.send_buffer_us == pytest.approx(200.0)
+    assert found.between_nodes.receive_us == pytest.approx(2.5)
+    assert found.in_slot == found.in_node == found.between_nodes
+    assert found.in_slot.delay_ms == pytest.approx(4.0)
+    assert (found.slot_cpu, found.slot_memory_mb, found.cores) == (0.03, 47.0, 0.25)
+    assert len(trials) == len(platform.SLOW_RATES)

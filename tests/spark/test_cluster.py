@@ -166,3 +166,24 @@ def test_where_control_groups_cannot_be_written_a_quota_is_refused(
     with pytest.raises(SlotwiseError, match="no CPU quota there"):
         quotas.quota(1.0, {"127.0.0.11": 1.0})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "limit", "none"),
+    [(1, "cpu.cfs_quota_us", "1250\n", "-1"), (2, "cpu.max", "1250 5000\n", "max")],
+)
+def test_a_quota_can_be_lifted_for_a_while(
+    tmp_path: Path, version: int, name: str, limit: str, none: str
+) -> None:
+    file = tmp_path / "app-0" / name
+    file.parent.mkdir()
+    file.write_text(limit)
+
+    def warm_up() -> None:
+        with quotas.Quota(tmp_path, version, {}).lifted():
+            assert file.read_text() == none
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        warm_up()
+    assert file.read_text() == limit

@@ -128,6 +128,13 @@ def test_a_busy_thread_that_handles_all_is_stable_and_named() -> None:
     assert found.remarks == ("thread 0 of 'a' is busy 97% of the time",)
 
 
+def test_a_service_that_began_before_a_short_window_is_no_overload() -> None:
+    """Services of 400 ms: in five seconds up to one more ends than fits into them."""
+    found = seen(*[Second(2.4, busy=1.05, latency=0.6)] * 5, offered=2.4)
+    assert found.stable is True
+    assert max(load.utilisation for load in found.threads) == pytest.approx(1.0)
+
+
 def test_a_thread_is_asked_for_what_comes_due_for_it() -> None:
     """It works all the time and handles half of what is offered; the source is held back."""
     found = seen(*[Second(50, busy=1.0, late=0.5 * t, latency=0.5 * t) for t in range(1, 41)])

@@ -4,7 +4,7 @@ import pytest
 
 import slotwise
 from slotwise.model import ServiceRate
-from slotwise.studies.divisions import Application, fewest_machines, with_bursts
+from slotwise.studies.divisions import Application, with_bursts
 
 
 def application() -> Application:
@@ -23,11 +23,6 @@ def test_six_divisions_use_all_processors_and_keep_up() -> None:
     assert {sum(division) for division in six} == {22}
     assert (10, 11, 1) in six
     assert (8, 12, 2) in six
-
-
-@pytest.mark.parametrize(("bound_ms", "processors"), [(500.0, 22), (1000.0, 17)])
-def test_the_fewest_machines_that_keep_a_bound(bound_ms: float, processors: int) -> None:
-    assert fewest_machines(application(), bound_ms, 22).processors == processors
 
 
 def test_bursts_are_as_large_as_what_one_tuple_causes_at_once() -> None:

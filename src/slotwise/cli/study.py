@@ -63,7 +63,7 @@ def study(
     from slotwise.studies import publish
 
     _check_name(name, on, master)
-    directory = output or (None if json and on == "simulator" else _usual_directory(name, on))
+    directory = output or (None if json and on == "simulator" else usual_directory(name, on))
     if directory:
         check_can_draw()
         _make(directory)
@@ -79,7 +79,8 @@ def study(
     return DONE
 
 
-def _usual_directory(name: str, on: str) -> Path:
+def usual_directory(name: str, on: str) -> Path:
+    """Where a study writes to if nobody says otherwise."""
     return Path(f"study-{name}" if on == "simulator" else f"study-{name}-on-spark")
 
 

@@ -1,12 +1,12 @@
-"""The latency that DRS keeps below its bound, and how it goes with the estimated sojourn time."""
+"""The latency that DRS keeps below its bound: estimated by queues, corrected by measurements."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from slotwise.model import Goals, Observation
+from slotwise.model import Goals, Observation, Prediction
 from slotwise.model.goals import TOLERANCE
 
 FIGURES = {
@@ -22,24 +22,37 @@ FARTHEST = 4.0
 """A figure that is more than so many times the estimate is of a queue that grows or shrinks."""
 STEADY = 0.1
 """Throughput and input rate differ by no more than this part while queues stay as they are."""
+LEAST_PERIODS, UNKNOWN = 3, 0.5
+"""With fewer periods it is not known how much a mean is off by chance: this part is assumed."""
+SHARED = 0.85
+"""Queues are shared where a figure is below this part of what a queue per thread makes it."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A goal for the latency, and how many times the estimated E[T] the figure is.
+    """A goal for the latency, and how to estimate the figure for other plans.
 
-    Paper 5 adjusts processors by the sojourn time that is measured, since the estimate leaves out
-    the network, and that every thread has a queue of its own: both go together, so what is measured
-    now, over what is estimated now, is the ratio for other divisions, too. It takes every goal for
-    a latency to E[T]: that is for means; percentiles are as of exponential times where nothing is
-    measured, or a backlog is being worked off.
+    Paper 5 takes an operator's threads to serve one queue. Engines have a queue per thread, where
+    tuples wait longer: that is estimated unless what is measured is well below it. Either estimate
+    is multiplied by what is measured now over what is estimated now, as paper 5 adjusts processors
+    by the sojourn time that it measures; unless the difference may be chance.
     """
 
     figure: str
     """A field of Goals."""
     limit_ms: float
     """Infinite: there is no such goal."""
+    shared: bool = False
+    """One queue per operator."""
     ratio: float = 1.0
+
+    def estimate_ms(self, predicted: Prediction) -> float:
+        return self.ratio * _estimate_ms(self.figure, predicted, self.shared)
+
+    @property
+    def mean_ms(self) -> float:
+        """The mean that goes with the limit if times are exponential."""
+        return self.limit_ms / FIGURES[self.figure][1]
 
     def compared(self, figure_ms: float) -> str:
         """`the mean sojourn time is about 562 ms of at most 500 ms`."""
@@ -50,33 +63,62 @@ class Bound:
         return f"the {name} is about {milliseconds(figure_ms)} of at most {limit}"
 
 
-def bound_of(goals: Goals, window: Sequence[Observation], estimate_ms: float) -> Bound:
-    """The goal `sojourn_ms`, else `latency_ms`, else the percentile that is missed by most."""
+def bound_of(goals: Goals, window: Sequence[Observation], predicted: Prediction) -> Bound:
+    """The goal `sojourn_ms`, else `latency_ms`, else the percentile that is nearest to its limit or
+    farthest beyond. `predicted` is the plan in effect as it is measured to be.
+    """
     wanted = {
         figure: limit_ms for figure in FIGURES if (limit_ms := getattr(goals, figure)) is not None
     }
+    if not wanted:
+        return _corrected(Bound("sojourn_ms", math.inf), window, predicted)
+    means = [figure for figure in MEANS if figure in wanted]
     bounds = [
-        Bound(figure, limit_ms, _ratio(figure, window, estimate_ms))
-        for figure, limit_ms in wanted.items()
+        _corrected(Bound(figure, wanted[figure]), window, predicted)
+        for figure in means[:1] or wanted
     ]
-    for bound in bounds:
-        if bound.figure in MEANS:
-            return bound
-    if bounds:
-        return max(bounds, key=lambda bound: bound.ratio / bound.limit_ms)
-    return Bound("sojourn_ms", math.inf, _ratio("sojourn_ms", window, estimate_ms))
+    return max(bounds, key=lambda bound: bound.estimate_ms(predicted) / bound.limit_ms)
 
 
-def _ratio(figure: str, window: Sequence[Observation], estimate_ms: float) -> float:
-    usual = FIGURES[figure][1]
-    measured: list[float] = [ms for seen in window if (ms := getattr(seen, figure)) is not None]
-    if not measured or math.isinf(estimate_ms):
-        return usual
-    ratio, finished = sum(measured) / len(measured) / estimate_ms, _finished(window)
-    too_long = ratio > usual * FARTHEST
-    if finished > 1 + STEADY or (too_long and finished > 1 - TOLERANCE):
-        return usual  # a backlog is worked off
-    return min(max(ratio, usual / FARTHEST), usual * FARTHEST)
+def _corrected(bound: Bound, window: Sequence[Observation], predicted: Prediction) -> Bound:
+    """With the queues and the ratio that what is measured suggests."""
+    measured: list[float] = [
+        ms for seen in window if (ms := getattr(seen, bound.figure)) is not None
+    ]
+    if not measured:
+        return bound
+    mean_ms, chance, finished = sum(measured) / len(measured), _chance(measured), _finished(window)
+    own_ms, shared_ms = (_estimate_ms(bound.figure, predicted, shared) for shared in (False, True))
+    shared = mean_ms < SHARED * (1 - chance) * own_ms and mean_ms <= FARTHEST * shared_ms
+    estimate_ms = shared_ms if shared else own_ms
+    if math.isinf(estimate_ms):
+        return bound
+    ratio = mean_ms / estimate_ms
+    if finished > 1 + STEADY or (ratio > FARTHEST and finished > 1 - TOLERANCE):
+        return bound  # a backlog is worked off
+    if abs(ratio - 1) <= chance:
+        ratio = 1.0
+    return replace(bound, shared=shared, ratio=min(max(ratio, 1 / FARTHEST), FARTHEST))
+
+
+def _chance(values: Sequence[float]) -> float:
+    """By which part the mean may be off: two standard errors."""
+    if len(values) < LEAST_PERIODS:
+        return UNKNOWN
+    mean = sum(values) / len(values)
+    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return 2 * math.sqrt(variance / len(values)) / mean
+
+
+def _estimate_ms(figure: str, predicted: Prediction, shared: bool) -> float:
+    """Infinite where threads cannot keep up, or nothing ends at a sink."""
+    if not shared:
+        own_ms = getattr(predicted, figure)
+        return math.inf if own_ms is None else float(own_ms)
+    if figure == "sojourn_ms":
+        return predicted.shared_queue_sojourn_ms
+    latency_ms = predicted.shared_queue_latency_ms
+    return math.inf if latency_ms is None else FIGURES[figure][1] * latency_ms
 
 
 def _finished(window: Sequence[Observation]) -> float:

@@ -6,6 +6,8 @@ threads as it has CPU and memory for, when all are busy: one, where a thread fil
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from slotwise import registry
@@ -74,6 +76,16 @@ class Processors:
             before if too_many <= before.slots else self.fewest_machines(allocation, too_many - 1)
         )
 
+    def growing(self, allocation: Allocation, steps: int) -> Iterator[Cluster]:
+        """The machines in effect, or more that are needed, and then larger ones step by step."""
+        cluster = self.machines(allocation)
+        for _ in range(steps):
+            yield cluster
+            larger = self.machines(allocation, cluster.slots + 1)
+            if larger.slots <= cluster.slots:
+                return
+            cluster = larger
+
     def fewest_machines(self, allocation: Allocation, slots: int) -> Cluster:
         """Bought, or the first ones of those that are given: all, if they are too few."""
         given = self.pipeline.cluster
@@ -92,7 +104,7 @@ class Processors:
         return most is None or len(cluster.nodes) <= most
 
     def all_of(self, cluster: Cluster) -> Plan:
-        """As many processors as the machines have, divided best. Raises Refused."""
+        """As many processors as the machines have, divided best; see `placed`. Raises Refused."""
         most = self._most(cluster)
         for processors in range(most, max(most - TRIES, 0), -1):
             try:
@@ -113,16 +125,27 @@ class Processors:
                 return True
             return not isinstance(made, Refusal) and self.slots(made) > cluster.slots
 
-        high = cluster.slots * MOST_THREADS_PER_SLOT
-        first = first_true(1, high, too_many)
-        return high if first is None else max(first - 1, 1)
+        first = first_true(1, self._limit(cluster), too_many)
+        return self._limit(cluster) if first is None else max(first - 1, 1)
+
+    def _limit(self, cluster: Cluster) -> int:
+        """No more fit in, since each takes its part of a slot."""
+        profiles, operators = self.pipeline.profiles, self.pipeline.topology.operators
+        services = [profiles.service(o.name) for o in operators if not profiles.fixed(o.name)]
+        least = min((max(each.cpu, each.mem) for each in services), default=1.0)
+        return math.ceil(cluster.slots / max(least, 1 / MOST_THREADS_PER_SLOT)) + 1
 
     def placed(self, allocation: Allocation, cluster: Cluster) -> Plan:
-        """On exactly these machines, with profiles as measured. Raises Refused."""
+        """On exactly these machines, and as measured: see `given`. Raises Refused."""
         here = replace(self.pipeline, catalog=(), cluster=cluster)
         request = Request(here, self.rate, self.plan.pipeline.scheduler, self.plan)
-        made = request.place(allocation, provisioner_of(self.plan), placer_of(self.plan))
-        return in_pipeline(made, replace(self.plan.pipeline, profiles=self.pipeline.profiles))
+        return request.place(allocation, provisioner_of(self.plan), placer_of(self.plan))
+
+    def given(self, plan: Plan) -> Plan:
+        """The plan for a deployment: with the pipeline's own topology and machines, and profiles as
+        measured.
+        """
+        return in_pipeline(plan, replace(self.plan.pipeline, profiles=self.pipeline.profiles))
 
 
 def _first(cluster: Cluster, count: int) -> Cluster:

@@ -127,14 +127,14 @@ def _above(factor: float) -> float:
 
 
 def slower(lessons: Learned) -> list[str]:
-    """The operators that took longer than their profiles say, the worst first; TOLD at most."""
+    """The operators that take longer than their profiles say, the worst first; TOLD at most."""
 
     def by(lesson: Lesson) -> float:
         return lesson.correction.time
 
     found = sorted(lessons.lessons.values(), key=by, reverse=True)
     return [
-        f"{each.operator} took {each.service_ms:.3g} ms and not {each.believed_ms:.3g}"
+        f"{each.operator} takes {by(each) * each.believed_ms:.3g} ms and not {each.believed_ms:.3g}"
         for each in found[:TOLD]
         if by(each) > 1 + TOLERANCE
     ]

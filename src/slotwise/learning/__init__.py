@@ -62,7 +62,7 @@ def learned(
     """What the observations of this plan, newest last, teach.
 
     Means are over tuples; in each window a tuple counts `smoothing` times what it counts in the
-    next one (paper 5's α-weighted averaging): 1 is the plain mean, 0 only the newest window.
+    next one: 1 is the plain mean, 0 only the newest window.
     O(windows × (operators + streams + slots) + threads log threads); with a platform see
     `Overheads.charged`.
     """

@@ -141,4 +141,4 @@ def bench(cores: float | None = 1.0, slot_memory_mb: int = 512) -> Iterator[Benc
         without_quota=("outside",),
         name="slotwise profile",
     ) as on:
-        yield Bench(on.spark, on.model, on.folder, cores, slot_memory_mb)
+        yield Bench(on.spark, on.model, on.folder, cores, slot_memory_mb, on.quota)

@@ -34,6 +34,8 @@ HIGH_RATE = 20_000.0
 RATES = (200.0, 2_000.0, HIGH_RATE)
 THREADS = (1, 4)
 TIMES = Times(most_warm_up_s=3.0, measured_s=4.0)
+SLOW_RATES = (LOW_RATE, 500.0, 2_000.0)
+"""Tuples/s that a slot of a quarter of a core keeps up with."""
 METERED_RATE = 100_000.0
 METERED_TIMES = Times(most_warm_up_s=6.0, measured_s=6.0)
 
@@ -97,6 +99,35 @@ def measure_platform(
             cores=bench.cores or 1.0,
         ),
         tuple(trials),
+    )
+
+
+def measure_hops(
+    bench: Bench, progress: Callable[[str], None] = lambda sentence: None
+) -> tuple[Platform, tuple[Trial, ...]]:
+    """Idle slots and hops only: four trials, at rates for a slot with a small CPU quota.
+
+    Hops between nodes stand for all: Spark's shuffle takes about the same for every distance on one
+    machine. `bench.idle` has been measured.
+    """
+    case = passing(bench, SMALL_BYTES)
+    trial(bench, case, 1, max(SLOW_RATES), Times(10.0, 1.0))  # Java compiles
+    trials = tuple(trial(bench, case, 1, rate, TIMES) for rate in SLOW_RATES)
+    hop = _hop(explain(trials), 0.0, _delay_ms(trials[0]))
+    progress(f"a hop takes {hop.delay_ms:.1f} ms, a buffer {hop.send_buffer_us:.0f} µs of CPU")
+    return (
+        Platform(
+            slot_cpu=bench.idle.cpu_cores,
+            slot_memory_mb=bench.idle.memory_mb,
+            in_slot=hop,
+            in_node=hop,
+            between_nodes=hop,
+            flush_ms=FLUSH_MS,
+            buffer_bytes=BUFFER_BYTES,
+            record_kb=SMALL_BYTES / 1024,
+            cores=bench.cores or 1.0,
+        ),
+        trials,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from slotwise.clock import SYSTEM, Clock, await_condition
 from slotwise.model import Cluster, SlotwiseError
 from slotwise.spark import cluster as spark_cluster
 from slotwise.spark.cluster.folders import passing_folder
+from slotwise.spark.cluster.quotas import Quota
 from slotwise.spark.metering.meters import ExecutorMeter, snapshot
 from slotwise.spark.provided import provided
 from slotwise.spark.query.outline import Outline
@@ -40,6 +41,7 @@ class Stage:
     cores: float | None
     """The CPU quota of a slot; None: slots have none."""
     slot_memory_mb: int
+    quota: Quota | None = None
     clock: Clock = SYSTEM
     _folders: int = 0
 
@@ -61,6 +63,12 @@ class Stage:
                     run.stop()
         finally:
             shutil.rmtree(options.checkpoint, ignore_errors=True)
+
+    def without_quota(self) -> AbstractContextManager[None]:
+        """For a warm-up: Java compiles a new query within seconds, which takes a slot with a small
+        CPU quota half a minute.
+        """
+        return nullcontext() if self.quota is None else self.quota.lifted()
 
     def executors(self) -> Mapping[int, ExecutorMeter]:
         """The last report of each living executor, by its slot."""
@@ -114,4 +122,4 @@ def stage(
         spark = spark_cluster.session(on, name=name)
         stack.callback(spark.stop)
         folder = stack.enter_context(passing_folder())
-        yield Stage(spark, model, folder, cores, slot_memory_mb)
+        yield Stage(spark, model, folder, cores, slot_memory_mb, on.quota)

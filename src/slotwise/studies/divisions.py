@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slotwise.allocators.drs import Drs, share_out
-from slotwise.model import Allocation, Pipeline, Plan, Refusal, ServiceRate
+from slotwise.allocators.drs import Drs
+from slotwise.model import Allocation, Pipeline, Plan, ServiceRate
 from slotwise.model.profile import with_variation
 from slotwise.placers.round_robin import RoundRobin
 from slotwise.rates import arrival_rates
 from slotwise.simulation import Routing
 from slotwise.studies.given import given_threads, placed, rate_of
-from slotwise.workloads.drs import RESERVED, slots_per_machine
 
 PROCESSORS = 22
 ONE_QUEUE = Routing(shuffle="random", selectivity="random", queue="shared")
@@ -37,10 +36,17 @@ class Application:
     def rate(self) -> float:
         return rate_of(self.pipeline)
 
-    def plan(self, division: Division) -> Plan:
+    def plan(self, division: Division, machines: int | None = None) -> Plan:
+        """On all machines, or on the first ones."""
         threads = dict(zip(self.operators, division, strict=True))
-        allocation = given_threads(self.pipeline, self.rate, threads)
-        return placed(self.pipeline, allocation, RoundRobin())
+        cluster = self.pipeline.cluster
+        assert cluster is not None
+        here = replace(self.pipeline, cluster=replace(cluster, nodes=cluster.nodes[:machines]))
+        allocation = given_threads(here, self.rate, threads)
+        return replace(placed(here, allocation, RoundRobin()), pipeline=self.pipeline)
+
+    def division_of(self, plan: Plan) -> Division:
+        return tuple(plan.threads[name] for name in self.operators)
 
     def recommended(self, processors: int) -> Division:
         found = Drs(processors=processors).allocate(
@@ -93,53 +99,3 @@ def with_bursts(plan: Plan) -> Plan:
         by_operator[operator.name] = with_variation(profile, arrival_scv=variation)
     profiles = replace(plan.pipeline.profiles, by_operator=by_operator)
     return replace(plan, pipeline=replace(plan.pipeline, profiles=profiles))
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """Machines before and after DRS looks at a latency bound."""
-
-    bound_ms: float
-    started: int
-    """Processors at the beginning."""
-    processors: int
-    before: Division
-    after: Division
-    before_ms: float
-    after_ms: float
-
-
-def _processors(machines: int) -> int:
-    return slots_per_machine() * machines - RESERVED
-
-
-def fewest_machines(app: Application, bound_ms: float, started: int) -> Fitted:
-    """The fewest machines whose processors, divided best, keep the bound."""
-    fewest = next(
-        machines
-        for machines in itertools.count(1)
-        if (estimate := _estimate(app, _processors(machines))) is not None and estimate <= bound_ms
-    )
-    processors = _processors(fewest)
-    before_ms, after_ms = _estimate(app, started), _estimate(app, processors)
-    assert before_ms is not None
-    assert after_ms is not None
-    return Fitted(
-        bound_ms,
-        started,
-        processors,
-        app.recommended(started),
-        app.recommended(processors),
-        before_ms,
-        after_ms,
-    )
-
-
-def _estimate(app: Application, processors: int) -> float | None:
-    """The model's E[T] for the best division; None if there is none that keeps up."""
-    rates = arrival_rates(app.pipeline.topology, app.rate)
-    index = app.pipeline.topology.index
-    service = [app.pipeline.profiles.service(name).rate for name in app.operators]
-    arriving = rates.operators[[index[name] for name in app.operators]]
-    found = share_out(arriving, np.array(service), np.ones(3), rates.external, processors)
-    return None if isinstance(found, Refusal) else found[1]

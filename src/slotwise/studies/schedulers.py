@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slotwise.model import Observation, Pipeline, Plan
+from slotwise.adaptation import Rules
+from slotwise.controllers.base import Controller
+from slotwise.controllers.static import Static
+from slotwise.controllers.traffic import TrafficBased as TrafficController
+from slotwise.model import Goals, Observation, Pipeline, Plan
 from slotwise.placers.round_robin import RoundRobin
 from slotwise.placers.topology import TopologyBased
 from slotwise.placers.traffic import TrafficBased
-from slotwise.simulation import Arrivals, Keys, PlanChange, simulate
+from slotwise.simulation import Arrivals, Keys, Options, SimulatedDeployment, simulate
+from slotwise.studies.controlled import Watched, applied, controlled
 from slotwise.studies.given import given_threads, placed
 from slotwise.studies.study import Effort
 
 SCHEDULERS = ("default", "offline", "online")
 SPREAD = 0.2
 """V: spout executors emit up to 20 % more or less than the mean."""
-CHANGE_AT_S, PAUSE_S, END_S = 40.0, 10.0, 120.0
+PERIOD_S, CHANGE_AT_S, PAUSE_S, END_S = 10.0, 40.0, 10.0, 300.0
+"""In mid-run: how often the controller looks; how long it observes the default schedule at least;
+how long a change holds up all threads; when the run ends."""
+QUICK_END_S = 90.0
 
 
 @dataclass(frozen=True)
@@ -93,22 +101,39 @@ def steady(workload: Workload, alpha: float, effort: Effort) -> Results:
     return {name: Seen.of(plan, workload.run(plan, effort)) for name, plan in plans.items()}
 
 
-def timeline(workload: Workload, effort: Effort) -> dict[str, Observation]:
-    """From the start; `online` runs the default schedule until its own is ready."""
+@dataclass(frozen=True)
+class Timeline:
+    """One scheduler from the start, second by second."""
+
+    latency_ms: tuple[float | None, ...]
+    """Of the tuples that ended in each second; None: none did."""
+    changes_s: tuple[float, ...]
+    """When the plan was changed."""
+
+
+def timeline(workload: Workload, effort: Effort) -> dict[str, Timeline]:
+    """The online scheduler is the controller `traffic`, which starts from the default schedule."""
     plans = workload.plans(0.0, effort)
-    starts = {**plans, "online": plans["default"]}
-    changes = {"online": (PlanChange(CHANGE_AT_S, plans["online"], PAUSE_S),)}
+    online = TrafficController(period_s=CHANGE_AT_S)
     return {
-        name: simulate(
-            starts[name],
-            workload.rate,
-            arrivals=Arrivals("constant", spread=SPREAD),
-            keys=workload.keys,
-            duration_s=END_S,
-            warm_up=0.0,
-            seed=effort.seed,
-            changes=changes.get(name, ()),
-            windows=int(END_S),
-        )
-        for name in SCHEDULERS
+        "default": _timeline(workload, plans["default"], Static(), effort),
+        "offline": _timeline(workload, plans["offline"], Static(), effort),
+        "online": _timeline(workload, plans["default"], online, effort),
     }
+
+
+def _timeline(workload: Workload, plan: Plan, controller: Controller, effort: Effort) -> Timeline:
+    deployment = SimulatedDeployment(
+        plan,
+        workload.rate,
+        Options(arrivals=Arrivals("constant", spread=SPREAD), keys=workload.keys, seed=effort.seed),
+        move_pause_s=PAUSE_S,
+    )
+    watched = Watched(deployment, every_s=1.0)
+    end_s = effort.pick(END_S, QUICK_END_S)
+    steps = controlled(watched, controller, Goals(), end_s, Rules(period_s=PERIOD_S))
+    by_second = {round(seen.end_s or 0.0): seen.latency_ms for seen in watched.seen}
+    return Timeline(
+        tuple(by_second.get(second) for second in range(1, round(end_s) + 1)),
+        tuple(step.at_s for step in applied(steps)),
+    )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,19 @@ class Quota:
             "spark.slotwise.cgroup.version": str(self.version),
             "spark.slotwise.cgroup.cores": ",".join(f"{h}={c}" for h, c in self.cores.items()),
         }
+
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        """No limit for the executors that have entered their groups, until the block ends."""
+        name, none = ("cpu.max", "max") if self.version == 2 else ("cpu.cfs_quota_us", "-1")
+        limits = {file: file.read_text() for file in self.group.glob(f"*/{name}")}
+        try:
+            for file in limits:
+                file.write_text(none)
+            yield
+        finally:
+            for file, limit in limits.items():
+                file.write_text(limit)
 
     def remove(self) -> None:
         """Remove the groups; their processes must have ended."""

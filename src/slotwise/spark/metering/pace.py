@@ -86,9 +86,14 @@ def gains(loads: Loads, due: Floats) -> bool:
 
 
 def asked_of_threads(loads: Loads, due: Floats) -> Floats:
-    """Per thread, the work that it is asked for per second, in seconds."""
+    """Per thread, the work that it is asked for per second, in seconds.
+
+    No thread is busy for more than all of the time. A service that began before the window counts
+    in it whole, which in a short window of slow services is more than that.
+    """
     ratios = due_to_handled(loads, loads.caused(loads.of_operators(due)))
-    return loads.busy_by_thread * ratios[loads.watched.plan.allocation.thread_operator]
+    busy = np.minimum(loads.busy_by_thread, 1.0)
+    return np.asarray(busy * ratios[loads.watched.plan.allocation.thread_operator])
 
 
 def due_to_handled(loads: Loads, expected: Floats) -> Floats:

@@ -18,6 +18,7 @@ from slotwise.suggestions import instead_of
 STUDIES: Mapping[str, str] = {
     "model-driven": "slotwise.studies.on_spark.model_driven",
     "adaptive": "slotwise.studies.on_spark.adaptive",
+    "p-deployer": "slotwise.studies.on_spark.p_deployer",
     "drs": "slotwise.studies.on_spark.drs",
 }
 

@@ -160,7 +160,7 @@ def _default(workload: Workload) -> Plan:
     return placed(workload.pipeline, allocation, RoundRobin())
 
 
-def _hops(lab: Lab, on: On, times: Times) -> Hops:
+def _hops(lab: Lab, on: On[Stage], times: Times) -> Hops:
     plans = chains(_chain(1).pipeline, RATE_PER_SPOUT)
     names = {far: f"{HOPS_ONLY} {far}, {times.text}" for far in plans}
     trials = [Trial(names[far], plan, _holding(times)) for far, plan in plans.items()]
@@ -176,7 +176,9 @@ def _holding(times: Times) -> Callable[[Stage, Plan], Row]:
     return measure
 
 
-def _measured(lab: Lab, on: On, name: str, workload: Workload, times: Times) -> dict[str, Measured]:
+def _measured(
+    lab: Lab, on: On[Stage], name: str, workload: Workload, times: Times
+) -> dict[str, Measured]:
     """By scheduler. The first round begins with the default, whose traffic the online one sees."""
     default = _default(workload)
     rounds = lab.effort.pick(ROUNDS, 1)
@@ -208,7 +210,7 @@ def _measured(lab: Lab, on: On, name: str, workload: Workload, times: Times) -> 
 
 def _change(
     lab: Lab,
-    on: On,
+    on: On[Stage],
     name: str,
     workload: Workload,
     measured: Mapping[str, Measured],

@@ -18,10 +18,9 @@ from slotwise.spark.stage import Stage
 from slotwise.spark.supervise import supervise
 from slotwise.spark.waiting import await_tuples
 
-SETTLING, SETTLED_S = 0.2, 40.0
-"""Before the first step, this part of the predicted capacity for so long. Java compiles a new query
-in every executor, which takes all of a small CPU quota for half a minute, and what came due
-meanwhile is to be worked off."""
+SETTLING, COMPILED_S, SETTLED_S = 0.4, 18.0, 23.0
+"""Before the first step, this part of the predicted capacity: without CPU quotas while Java
+compiles the query in every executor, and until the other time with them."""
 WARM_UP_S, MEASURED_S = 2.0, 5.0
 """Of each step."""
 PARTS = (0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3)
@@ -105,7 +104,9 @@ def climb(
     options = stage.options(rate=plan.predicted.capacity, schedule=later, **settings)
     steps: list[Step] = []
     with stage.query(outline(plan), options) as run:
-        await_tuples(run)
+        with stage.without_quota():
+            await_tuples(run)
+            _advance_to(run, COMPILED_S)
         for number, part in enumerate(parts):
             seen = _observed(run, SETTLED_S + number * step_s + WARM_UP_S, measured_s)
             steps.append(step_of(part * plan.predicted.capacity, seen))
@@ -117,11 +118,15 @@ def climb(
 
 def _observed(run: Run, from_s: float, seconds: float) -> Observation:
     """From a moment of the run's clock on, which is nearly that of its source."""
-    if from_s > run.now_s():
-        supervise(run, from_s - run.now_s(), tries=0)
+    _advance_to(run, from_s)
     run.watch.forget()
     supervise(run, seconds, tries=0)
     return run.observe(seconds + 2)
+
+
+def _advance_to(run: Run, moment_s: float) -> None:
+    if moment_s > run.now_s():
+        supervise(run, moment_s - run.now_s(), tries=0)
 
 
 def step_of(rate: float, seen: Observation) -> Step:

@@ -11,10 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from slotwise.model import Cluster, Node, Pipeline, Plan, Refused
+import slotwise
+from slotwise.model import Cluster, Goals, Node, Pipeline, Plan, Platform, Refused
 from slotwise.planner import Request, plan_with
 from slotwise.prediction import predict
-from slotwise.profilers.experiment import Slot
+from slotwise.profilers.experiment import Slot, prepared
+from slotwise.profilers.operators import Procedure
+from slotwise.profilers.platform import measure_platform
 from slotwise.simulation import Arrivals, simulate
 from slotwise.spark.stage import Stage, stage
 from slotwise.studies.cases import OWN, PAIRS, highest_rate, routed_by_weights, scheduler
@@ -22,7 +25,8 @@ from slotwise.studies.on_spark import points as tables
 from slotwise.studies.on_spark.climbing import Climb, climb
 from slotwise.studies.on_spark.lab import Lab, Row, Trial
 from slotwise.studies.on_spark.points import PARTS, At, Point
-from slotwise.studies.on_spark.profiles import measured_pipelines
+from slotwise.studies.on_spark.profiles import measured_pipelines, measured_platform
+from slotwise.studies.on_spark.shared_cluster import shared
 from slotwise.studies.paper import paper
 from slotwise.studies.study import Effort, Study, Table
 
@@ -40,7 +44,7 @@ SIMULATED_INPUTS = 20_000
 def study(lab: Lab) -> Study:
     dags = lab.effort.pick(DAGS, DAGS[:1])
     pairs = lab.effort.pick(PAIRS, (PAIRS[1], PAIRS[-1]))
-    pipelines = measured_pipelines(lab, dags, SLOT, MOST_THREADS, cluster())
+    pipelines = measured(lab, dags)
     plans = {
         (dag, f"{allocator}+{placer}"): highest_plan(pipelines[dag], allocator, placer)
         for dag in dags
@@ -55,6 +59,28 @@ def study(lab: Lab) -> Study:
         for key, plan in lab.effort.each(list(plans.items()), "simulations")
     ]
     return told(points, lab.effort)
+
+
+def measured(lab: Lab, dags: Sequence[str]) -> Mapping[str, Pipeline]:
+    """The DAGs on `cluster`, with measured profiles. The platform's costs are measured with a whole
+    core: a smaller quota would hold up the highest rates.
+    """
+    platform = measured_platform(lab, lambda: prepared(Slot(), lab.progress), measure_platform)
+    pipelines = {dag: _on_cluster(slotwise.load(dag), platform) for dag in dags}
+    procedure = Procedure(most_threads=MOST_THREADS, most_end_threads=1, with_costs=False)
+    with shared(lambda: prepared(SLOT, lab.progress)) as on:
+        return measured_pipelines(lab, on, pipelines, procedure)
+
+
+def _on_cluster(pipeline: Pipeline, platform: Platform) -> Pipeline:
+    return replace(
+        pipeline,
+        profiles=replace(pipeline.profiles, slot_memory_mb=float(SLOT.memory_mb)),
+        catalog=(),
+        cluster=cluster(),
+        platform=platform,
+        goals=Goals(),
+    )
 
 
 def cluster() -> Cluster:

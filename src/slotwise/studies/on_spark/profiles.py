@@ -1,4 +1,4 @@
-"""Bundled examples with profiles that were measured on this machine.
+"""Pipelines with profiles that were measured on this machine.
 
 What Spark itself takes and each operator's profile are measured once, and kept in the folder of the
 study as files that specs can include. Operators with the same logic share a profile.
@@ -6,62 +6,75 @@ study as files that specs can include. Operators with the same logic share a pro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import slotwise
-from slotwise.model import Cluster, Goals, Operator, Pipeline, Platform, Profile, SlotwiseError
-from slotwise.profilers.experiment import Failed, Slot, measure, prepared
+from slotwise.model import Operator, Pipeline, Platform, Profile, SlotwiseError
+from slotwise.profilers.bench import Bench
+from slotwise.profilers.experiment import Failed, measure
 from slotwise.profilers.operators import Procedure, measurement
-from slotwise.profilers.platform import measure_platform
+from slotwise.profilers.trial import Trial
 from slotwise.spec.build_profiles import platform_of, profiles_of
 from slotwise.spec.including import read_included
 from slotwise.spec.rewriting import profiles_text
 from slotwise.studies.on_spark.lab import Lab
+from slotwise.studies.on_spark.shared_cluster import On
 
 Known = list[tuple[Operator, Profile]]
 PROFILE_TRIALS = "profile-trials.jsonl"
+MeasurePlatform = Callable[[Bench, Callable[[str], None]], tuple[Platform, tuple[Trial, ...]]]
 
 
-def measured_pipelines(
-    lab: Lab, examples: Sequence[str], slot: Slot, most_threads: int, cluster: Cluster
-) -> Mapping[str, Pipeline]:
-    """The examples on `cluster`, whose slots are as `slot`, with what was measured."""
-    platform = _platform(lab)
-    known: Known = []
-    for example in examples:
-        known += _profiles(lab, example, known, slot, most_threads)
-    return {
-        example: _with_measured(slotwise.load(example), known, platform, slot, cluster)
-        for example in examples
-    }
-
-
-def _platform(lab: Lab) -> Platform:
-    """With a whole core: a smaller quota would hold up the highest rates."""
+def measured_platform(lab: Lab, on: On[Bench], measured: MeasurePlatform) -> Platform:
+    """As `measured` finds it; `on` starts the bench, if that is still to be done."""
     file = lab.folder / "platform.yaml"
     if not file.exists():
-        with prepared(Slot(), lab.progress) as on:
-            platform, trials = measure_platform(on, lab.progress)
-            platform = replace(platform, measurement=measurement(on, trials))
+        with on() as bench:
+            platform, trials = measured(bench, lab.progress)
+            platform = replace(platform, measurement=measurement(bench, trials))
         _write(file, profiles_text({}, platform))
     return platform_of(read_included(str(file)).platform)
 
 
-def _profiles(lab: Lab, example: str, known: Known, slot: Slot, most_threads: int) -> Known:
-    """Of the example's operators whose logic is not known yet."""
-    pipeline = slotwise.load(example)
-    operators = pipeline.topology.operators
-    new = [operator for operator in operators if _profile_of(operator, known) is None]
-    file = lab.folder / f"{example}.profiles.yaml"
-    if new and not file.exists():
-        procedure = Procedure(most_threads=most_threads, most_end_threads=1, with_costs=False)
-        with prepared(slot, lab.progress) as on:
+def measured_pipelines(
+    lab: Lab,
+    on: On[Bench],
+    pipelines: Mapping[str, Pipeline],
+    procedure: Procedure,
+    kinds: Sequence[str] = ("source", "operator", "sink"),
+) -> Mapping[str, Pipeline]:
+    """The pipelines with what was measured in place of their profiles; operators of other `kinds`
+    keep theirs. `on` starts the bench, if something is left to be measured.
+    """
+    known: Known = []
+    for name, pipeline in pipelines.items():
+        new = [
+            operator
+            for operator in pipeline.topology.operators
+            if operator.kind in kinds and _profile_of(operator, known) is None
+        ]
+        if new:
+            known += _profiles(lab, on, name, pipeline, new, procedure)
+    return {name: _with_measured(pipeline, known) for name, pipeline in pipelines.items()}
+
+
+def _profiles(
+    lab: Lab,
+    on: On[Bench],
+    name: str,
+    pipeline: Pipeline,
+    operators: Sequence[Operator],
+    procedure: Procedure,
+) -> Known:
+    """Of these operators."""
+    file = lab.folder / f"{name}.profiles.yaml"
+    if not file.exists():
+        with on() as bench:
             found = measure(
-                on,
+                bench,
                 pipeline,
-                [operator.name for operator in new],
+                [operator.name for operator in operators],
                 procedure,
                 trials=lab.folder / PROFILE_TRIALS,
                 progress=lab.progress,
@@ -70,14 +83,12 @@ def _profiles(lab: Lab, example: str, known: Known, slot: Slot, most_threads: in
             for each in found:
                 if isinstance(each, Failed):
                     raise SlotwiseError(
-                        f"{example}: operator '{each.operator}' was not measured: {each.reason}"
+                        f"{name}: operator '{each.operator}' was not measured: {each.reason}"
                     )
                 profiles[each.operator] = each.profile
         _write(file, profiles_text(profiles, None))
-    if not new:
-        return []
     measured = profiles_of(read_included(str(file)).profiles)
-    return [(operator, measured[operator.name]) for operator in new]
+    return [(operator, measured[operator.name]) for operator in operators]
 
 
 def _profile_of(operator: Operator, known: Known) -> Profile | None:
@@ -87,20 +98,12 @@ def _profile_of(operator: Operator, known: Known) -> Profile | None:
     )
 
 
-def _with_measured(
-    pipeline: Pipeline, known: Known, platform: Platform, slot: Slot, cluster: Cluster
-) -> Pipeline:
+def _with_measured(pipeline: Pipeline, known: Known) -> Pipeline:
     found = {each.name: _profile_of(each, known) for each in pipeline.topology.operators}
-    by_operator = {name: profile for name, profile in found.items() if profile is not None}
+    measured = {name: profile for name, profile in found.items() if profile is not None}
+    profiles = pipeline.profiles
     return replace(
-        pipeline,
-        profiles=replace(
-            pipeline.profiles, by_operator=by_operator, slot_memory_mb=float(slot.memory_mb)
-        ),
-        catalog=(),
-        cluster=cluster,
-        platform=platform,
-        goals=Goals(),
+        pipeline, profiles=replace(profiles, by_operator={**profiles.by_operator, **measured})
     )
 
 
