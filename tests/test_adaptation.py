@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,9 @@ import pytest
 
 from slotwise.adaptation import Adaptation, Rules, Step
 from slotwise.adaptation_journal import journaled
-from slotwise.adaptation_summary import Summary
+from slotwise.adaptation_summary import Account, Summary
 from slotwise.controllers.base import Situation
-from slotwise.model import Change, Decision, ModelError, Observation, Plan, SlotwiseError
+from slotwise.model import Change, Decision, Gain, ModelError, Observation, Plan, SlotwiseError
 from slotwise.spec.plan_json import plan_to_json
 from tests.controllers.timelines import Scripted, ScriptedDeployment, plan_at, seen
 
@@ -257,6 +257,37 @@ def test_a_summary_adds_up_periods_by_their_length() -> None:
     assert summary.cost == pytest.approx(
         (10 * SMALL.cost_per_hour + 32 * LARGE.cost_per_hour) / 3600
     )
+
+
+def test_each_change_stands_beside_what_was_expected_of_it() -> None:
+    """The figure is the mean of the first six periods after the warm-up, before the next change."""
+
+    def see(plan: Plan, now_s: float) -> Observation:
+        return seen(plan, end_s=now_s, latency_p99_ms=now_s)
+
+    def want(situation: Situation) -> Plan | None:
+        return {10.0: LARGE, 142.0: SMALL}.get(situation.now_s)
+
+    @dataclass
+    class Hopeful(Scripted):
+        def decide(self, situation: Situation) -> Decision:
+            gain = Gain("latency_p99_ms", 150.0, 60.0)
+            return replace(super().decide(situation), gain=gain)
+
+    steps = run(ScriptedDeployment(SMALL, see), Hopeful(want), 154.0)
+    account = Account(SMALL.pipeline.goals)
+    for step in steps:
+        account.add(step)
+    first, second = account.changes
+    assert (first.at_s, first.kind, first.forced) == (10.0, "re-plan", False)
+    assert (first.expected_pause_s, first.pause_s) == (3.0, 2.0)
+    assert first.changes[0] == "work: 2 → 4 threads"
+    # Warm-up until 22 s; the periods that end at 32, 42, … 82 s.
+    assert first.seen == pytest.approx(sum(range(32, 92, 10)) / 6)
+    assert second.at_s == 142.0
+    assert second.seen is None  # only its warm-up was observed
+    late_s = 154.0 - 102.0  # over the goal of 100 ms and its tolerance
+    assert account.summary.missed_s == {"latency_p99_ms": late_s}
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@
     python docs/reference/measure_studies.py --on-spark drs     # on Spark, into studies-on-spark.md
 
 The pages' introductions are written by hand, except for the date; everything below them comes from
-the studies. Studies on Spark keep finished trials in the current directory, as the command does,
-and go on from there.
+the studies. Studies on Spark, and that of controllers, keep finished trials in the current
+directory, as the command does, and go on from there.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from datetime import date
 from pathlib import Path
 
 from slotwise import studies
+from slotwise.cli.parts import kept_rows
 from slotwise.cli.study import usual_directory
 from slotwise.studies import Effort, Study, on_spark, publish
 
@@ -27,7 +28,11 @@ HERE = Path(__file__).parent
 
 
 def simulated(name: str) -> Study:
-    return studies.run(name)
+    if name not in studies.IN_PARTS:
+        return studies.run(name)
+    directory = usual_directory(name, "simulator")
+    directory.mkdir(exist_ok=True)
+    return studies.run(name, Effort(rows=kept_rows(directory / f"{name}.journal")))
 
 
 def measured(name: str) -> Study:

@@ -158,3 +158,27 @@ def test_python_has_every_field(kind: type, sections: list[str]) -> None:
     pages = tables("python.md")
     found = {name for section in sections for row in pages[section] for name in named(row[0])}
     assert found == {field.name for field in dataclasses.fields(kind)}
+
+
+def test_decisions_has_every_key_of_the_journal(tmp_path: Path) -> None:
+    path = tmp_path / "decisions.jsonl"
+    cli.run(["simulate", "vld", *_BUSY, "--decisions", str(path)])
+    found: dict[str, set[str]] = {"decision": set()}
+    for line in map(json.loads, path.read_text().splitlines()):
+        found.setdefault(line["record"], set()).update(line)
+        found["decision"].update(line.get("decision", ()))
+    pages = tables("decisions.md")
+    told = {
+        "run": pages["Record run"],
+        "plan": pages["Record plan"],
+        "step": pages["Record step"],
+        "decision": pages["The decision of a step"],
+    }
+    rare = {"forced", "note", "without_traffic"}
+    for record, keys in found.items():
+        documented = {key for row in told[record] for key in named(row[0])}
+        assert keys - {"record"} <= documented, record
+        assert documented - keys <= rare, record
+
+
+_BUSY = ("--schedule", "step:at=10s,factor=2", "--controller", "threshold", "--for", "1m")

@@ -108,3 +108,23 @@ def test_a_master_that_is_none(folder: Path) -> None:
     assert told.startswith(b"slotwise: Spark did not start (Master must either be yarn or start")
     assert told.count(b"\n") == 1
     assert still_running(running.pid) == []
+
+
+DAY = """
+from slotwise.spark.sweep import run_on_spark
+from slotwise.studies.controller_trials import MEAN, Trial
+
+if __name__ == "__main__":
+    trial = Trial("vld", "step", MEAN, 100.0, 0)
+    ((part, row),) = run_on_spark([trial], "local[1]")
+    expected = trial.row()
+    for each in (row, expected):
+        del each["longest_decision_s"]
+    print(part == trial, row == expected, len(row["slots"]))
+"""
+
+
+def test_a_simulated_day_of_a_study_comes_back_as_it_is_here(folder: Path) -> None:
+    (folder / "day.py").write_text(DAY)
+    done = subprocess.run([sys.executable, "day.py"], cwd=folder, capture_output=True, text=True)
+    assert done.stdout == "True True 120\n", done.stderr

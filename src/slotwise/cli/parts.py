@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slotwise.cli.output import note, with_progress
@@ -11,6 +12,7 @@ from slotwise.cli.output import note, with_progress
 if TYPE_CHECKING:
     from slotwise.journal import Journal
     from slotwise.parts import P, Row, Runner
+    from slotwise.studies.study import Rows
 
 
 def parallel(master: str | None) -> Runner[P]:
@@ -44,3 +46,19 @@ def resumed(
         pass
     done = journal.rows()
     return (done[point.key] for point in points)
+
+
+def kept_rows(journal_file: Path | None, master: str | None = None) -> Rows:
+    """What a study of many parts calls: they are done in parallel, those that the journal lacks."""
+
+    def rows(parts: Sequence[P], what: str, /) -> Sequence[Row]:
+        from slotwise.journal import Journal
+
+        runner: Runner[P] = parallel(master)
+        if journal_file is None:
+            done = {part.key: row for part, row in with_progress(runner(parts), what, len(parts))}
+            return [done[part.key] for part in parts]
+        with Journal(journal_file, "study") as journal:
+            return list(resumed(parts, journal, runner, what))
+
+    return rows

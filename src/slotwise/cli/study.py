@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,12 +10,11 @@ from cyclopts import CycloptsError, Parameter
 from slotwise.cli import DONE
 from slotwise.cli.output import note, show, with_progress, write_file
 from slotwise.cli.parameters import Json
-from slotwise.cli.parts import parallel, resumed
+from slotwise.cli.parts import kept_rows
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from slotwise.parts import P, Row, Runner
     from slotwise.studies import Study
 
 Output = Annotated[
@@ -100,9 +98,7 @@ def _made(name: str, on: str, directory: Path | None, quick: bool, master: str |
     from slotwise import studies
     from slotwise.studies import on_spark
 
-    def rows(parts: Sequence[P], what: str, /) -> Sequence[Row]:
-        return _rows(parts, what, directory and directory / f"{name}.journal", master)
-
+    rows = kept_rows(directory and directory / f"{name}.journal", master)
     effort = studies.Effort(quick=quick, each=with_progress, rows=rows)
     if on == "simulator":
         return studies.run(name, effort)
@@ -111,20 +107,6 @@ def _made(name: str, on: str, directory: Path | None, quick: bool, master: str |
     silence_pyspark()
     assert directory is not None
     return on_spark.run(name, effort, directory, note)
-
-
-def _rows(
-    parts: Sequence[P], what: str, journal_file: Path | None, master: str | None
-) -> Sequence[Row]:
-    """In parallel; those that the journal has are not done again."""
-    from slotwise.journal import Journal
-
-    runner: Runner[P] = parallel(master)
-    if journal_file is None:
-        done = {part.key: row for part, row in with_progress(runner(parts), what, len(parts))}
-        return [done[part.key] for part in parts]
-    with Journal(journal_file, "study") as journal:
-        return list(resumed(parts, journal, runner, what))
 
 
 def _make(directory: Path) -> None:

@@ -13,12 +13,12 @@ from slotwise.adaptation import Adaptation, Rules
 from slotwise.adaptation_history import HOUR_S
 from slotwise.adaptation_summary import Account
 from slotwise.json_data import json_data
-from slotwise.model import Plan, SlotwiseError
+from slotwise.model import Plan, Schedule, SlotwiseError
 from slotwise.parts import Row
 from slotwise.simulation import Arrivals, Options, SimulatedDeployment, Speeds
 from slotwise.studies.controller_workloads import WORKLOADS, Workload
 from slotwise.studies.foresight import foreseen
-from slotwise.studies.load_shapes import Shape, shapes
+from slotwise.studies.load_shapes import AS_USUAL, Shape, shapes
 
 CLAIRVOYANT = "clairvoyant"
 MEAN, PEAK, STATIC = "static, mean", "static, peak", "static"
@@ -101,9 +101,14 @@ def _adapted(workload: Workload, shape: Shape, strategy: str, seed: int) -> Row:
 
 
 def _speeds(plan: Plan, shape: Shape) -> Speeds:
+    """Only those that change: the simulator is faster without."""
     operators = [operator.name for operator in plan.pipeline.topology.operators]
-    first = plan.cluster.nodes[0].name
-    return Speeds(dict.fromkeys(operators, shape.speed), {first: shape.node_speed})
+    nodes = [plan.cluster.nodes[0].name]
+    return Speeds(_following(operators, shape.speed), _following(nodes, shape.node_speed))
+
+
+def _following(names: Sequence[str], speed: Schedule) -> dict[str, Schedule]:
+    return {} if speed == AS_USUAL else dict.fromkeys(names, speed)
 
 
 def _foreseen(workload: Workload, shape: Shape) -> Row:

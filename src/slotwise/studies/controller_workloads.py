@@ -9,7 +9,7 @@ from slotwise.model import Goals, Pipeline, Plan, Profile, Scheduler, TaskCosts,
 from slotwise.planner import Request, plan_as_chosen
 from slotwise.spec import load
 
-SLOWED = {"word-count": 10.0}
+SLOWED = {"word-count": 20.0}
 """Operators of these take so many times longer than in their spec, at so many times less input:
 plans stay as large, and a day has fewer tuples."""
 SLOT_PRICE = 0.1
@@ -52,7 +52,7 @@ class Workload:
 WORKLOADS = {
     workload.name: workload
     for workload in (
-        Workload("word-count", 300.0, 500.0),
+        Workload("word-count", 150.0, 1_000.0),
         Workload("diamond", 45.0, 25_000.0),
         Workload("traffic", 20.0, 60_000.0),
         Workload("vld", 18.0, 8_000.0),

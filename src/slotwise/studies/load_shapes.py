@@ -20,7 +20,7 @@ SLOWEST = 0.6
 SLOW_NODE = 0.5
 PIECES = 120
 """The day's curve has so many pieces, each with a rate of its own."""
-_AS_USUAL = Schedule.constant()
+AS_USUAL = Schedule.constant()
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Shape:
     what: str
     """In one sentence."""
     day_s: float
-    rate: Schedule = _AS_USUAL
+    rate: Schedule = AS_USUAL
     """Factors on the base rate."""
-    speed: Schedule = _AS_USUAL
+    speed: Schedule = AS_USUAL
     """Of all operators."""
-    node_speed: Schedule = _AS_USUAL
+    node_speed: Schedule = AS_USUAL
     """Of the first machine of the plan that the day begins with."""
 
     def demand(self, at_s: float) -> float:
