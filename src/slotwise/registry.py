@@ -45,6 +45,7 @@ PLACERS: Mapping[str, str] = {
     "exact": "slotwise.placers.exact:Exact",
 }
 CONTROLLERS: Mapping[str, str] = {
+    "look-ahead": "slotwise.controllers.look_ahead:LookAhead",
     "traffic": "slotwise.controllers.traffic:TrafficBased",
     "p-deployer": "slotwise.controllers.p_deployer:PDeployer",
     "drs": "slotwise.controllers.drs:Drs",

@@ -46,6 +46,10 @@ EXACT = Choice("exact", {"effort": 0.05})
 """Tried where all other placers need more machines than the slots of the allocation fill."""
 ONLINE = Choice("traffic")
 """Paper 2's online placer is tried where traffic was measured; before that, its offline one."""
+FINE_MARGINS = (1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0)
+QUICK_PLACERS = ("sam", "p-deployer", "partition", "round-robin")
+"""They pack, each in another way, or spread evenly; all take milliseconds."""
+MOST_QUICK = 60
 MOST_THREADS_PLACED = 300_000
 """Over all placers and sizings: bounds the time of a search, whatever the size of the pipeline."""
 MOST_SIMULATED = 16
@@ -82,6 +86,28 @@ def search(request: Request) -> Plan:
     )
 
 
+def promising(request: Request, latencies: float) -> Iterator[Plan]:
+    """Plans that meet the goals by the prediction, cheapest first; predicted latencies may be over
+    their goals by the factor `latencies`. Not simulated, and in little time: for controllers.
+
+    In finer steps of size than a search, by QUICK_PLACERS only. Plans of one cost come in order of
+    slots, then of latency. Deterministic. Time: MOST_QUICK placements at most.
+    """
+    state = _Search(request, FINE_MARGINS, quick=True)
+    return state.in_order(latencies)
+
+
+def least_cost(request: Request) -> tuple[float, int]:
+    """Cost per hour and slots that no plan of `promising` is below. Takes little time. Raises the
+    first refusal if no allocator has an answer.
+    """
+    state = _Search(request, quick=True)
+    sizes = [(each.cost_per_hour, each.allocation.slots) for each in state._sizings(MARGINS[:1])]
+    if not sizes:
+        raise Refused(state.refusals[0])
+    return min(cost for cost, _ in sizes), min(slots for _, slots in sizes)
+
+
 def _enough_machines(request: Request) -> int | None:
     """How many machines, the new ones like the last, hold the goals: up to four times as many."""
     cluster = request.pipeline.cluster
@@ -109,14 +135,19 @@ class _Search:
     request: Request
     margins: tuple[float, ...] = MARGINS
     most_simulated: int = MOST_SIMULATED
+    quick: bool = False
     made: int = 0
     plans: list[Plan] = field(default_factory=list)
     """Those that wait for a simulation, had one, or are ruled out by their prediction."""
     refusals: list[Refusal] = field(default_factory=list)
-    _simulated: int = 0
     _threads_placed: int = 0
 
     def cheapest(self) -> Plan | None:
+        """The first that holds."""
+        plans = itertools.islice(self.in_order(ESTIMATED), self.most_simulated)
+        return next((self.plans[-1] for plan in plans if self._holds(plan)), None)
+
+    def in_order(self, latencies: float) -> Iterator[Plan]:
         """Best first, as the module says."""
         order, known = itertools.count(), set()
         waiting: list[tuple[tuple[float, ...], _Sizing | Plan]] = []
@@ -126,17 +157,16 @@ class _Search:
 
         for sizing in self._sizings(self.margins):
             push((sizing.cost_per_hour, 0, sizing.allocation.slots, 0), sizing)
-        while waiting and self._simulated < self.most_simulated:
+        while waiting:
             _, item = heapq.heappop(waiting)
             if isinstance(item, Plan):
-                if self._holds(item):
-                    return self.plans[-1]
+                yield item
                 continue
             for plan in self._placed(item):
-                if _promising(plan) and _in_short(plan) not in known:
+                if _promising(plan, latencies) and _in_short(plan) not in known:
                     known.add(_in_short(plan))
-                    push((plan.cost_per_hour, 1, _latency_ms(plan), plan.slots), plan)
-        return None
+                    then = (_latency_ms(plan), float(plan.slots))
+                    push((plan.cost_per_hour, 1, *(then[::-1] if self.quick else then)), plan)
 
     def nearest(self) -> Plan:
         """The plan that misses fewest goals, then by the least; simulated."""
@@ -170,6 +200,8 @@ class _Search:
         headroom = request.pipeline.goals.headroom
         assert headroom is not None
         for margin, allocator in itertools.product(margins, self._choices("allocator")):
+            if self.quick and allocator.name == Percentile.name and margin not in FEW_MARGINS:
+                continue  # It takes much longer than all others together.
             rate = min(request.rate * margin / (1 - headroom), LARGEST)
             answer = request.allocate(self._sized_by(allocator, margin), rate)
             if isinstance(answer, Refusal):
@@ -202,6 +234,8 @@ class _Search:
         if not self._is_open(family):
             return [getattr(self.request.scheduler, family)]
         built_in = registry.FAMILIES[family].built_in
+        if self.quick and family == "placer":
+            return [Choice(name) for name in QUICK_PLACERS]
         return [EXACT if name == EXACT.name else Choice(name) for name in built_in]
 
     def _sized_by(self, allocator: Choice, margin: float) -> Choice:
@@ -217,6 +251,8 @@ class _Search:
         cheapest = math.inf
         for placer in self._choices("placer"):
             if self.plans and self._threads_placed > MOST_THREADS_PLACED:
+                return
+            if self.quick and self.made >= MOST_QUICK:
                 return
             if placer is EXACT and cheapest <= sizing.cost_per_hour:
                 continue
@@ -237,7 +273,6 @@ class _Search:
 
     def _holds(self, plan: Plan) -> bool:
         """Whether simulations confirm the goals; it then has its place at the end of `plans`."""
-        self._simulated += 1
         self.plans = [*(each for each in self.plans if each is not plan), confirmed(plan)]
         verdicts = self.plans[-1].judged()
         if all(_is_met(verdict, SURE) for verdict in verdicts):
@@ -247,10 +282,10 @@ class _Search:
         )
 
 
-def _promising(plan: Plan) -> bool:
+def _promising(plan: Plan, latencies: float) -> bool:
     """By the prediction: latencies are estimates, all other goals must be met."""
     return all(
-        verdict.outcome != "missed" or (_is_latency(verdict) and verdict.excess < ESTIMATED - 1)
+        verdict.outcome != "missed" or (_is_latency(verdict) and verdict.excess < latencies - 1)
         for verdict in plan.judged()
     )
 

@@ -1,0 +1,117 @@
+"""look-ahead on timelines of a simulated pipeline, and its forecasts on made-up rates."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slotwise.adaptation import Adaptation, Rules, Step
+from slotwise.controllers._forecast import Quiet, forecast
+from slotwise.controllers.base import Situation
+from slotwise.controllers.look_ahead import LookAhead
+from slotwise.model import Goals, Schedule, ServiceRate, missed
+from slotwise.simulation import Arrivals, Options, SimulatedDeployment
+from slotwise.testing.controllers import check_plan
+from tests.controllers.timelines import pipeline, plan_at
+
+PERIOD_S, DAY_S = 60.0, 86_400.0
+RATE = 15.0
+GOALS = Goals(rate=RATE, latency_p99_ms=4000.0, machines=12)
+SLOW = {"work": ServiceRate(10.0), "out": ServiceRate(100.0)}
+"""Tenfold slower than usual, so that an hour is soon simulated."""
+
+
+def steps(schedule: Schedule, seconds: float, seed: int = 0) -> list[Step]:
+    options = Options(arrivals=Arrivals(schedule=schedule), seed=seed)
+    plan = plan_at(RATE, pipeline(GOALS, SLOW))
+    deployment = SimulatedDeployment(plan, RATE, options, resolution_s=10.0)
+    loop = Adaptation(deployment, LookAhead(), GOALS, Rules(period_s=PERIOD_S))
+    return list(loop.steps(seconds))
+
+
+def applied(made: list[Step]) -> list[Step]:
+    return [step for step in made if step.outcome == "applied"]
+
+
+def test_the_rate_doubles_and_the_goals_are_kept_again() -> None:
+    made = steps(Schedule.stairs([1.0, 2.0], step_s=600.0), 1800.0)
+    assert made[0].plan.threads["work"] == 2
+    assert 4 <= made[-1].plan.threads["work"] <= 6
+    assert len(applied(made)) == 1
+    decision = applied(made)[0].decision
+    assert decision is not None
+    assert "work 2 → " in decision.reason
+    assert "expected p99" in decision.reason
+    last = [step.seen for step in made[-5:] if step.seen is not None]
+    assert not any(missed(GOALS.judge(seen)) for seen in last)
+
+
+def test_machines_are_given_back_when_they_have_not_been_needed_for_some_time() -> None:
+    made = steps(Schedule.stairs([3.0, 0.5], step_s=1200.0), 4800.0)
+    machines = [step.plan.machines for step in made]
+    assert machines[-1] < max(machines)
+    last = [step.seen for step in made[-5:] if step.seen is not None]
+    assert not any(missed(GOALS.judge(seen)) for seen in last)
+
+
+def test_a_constant_rate_changes_nothing() -> None:
+    assert applied(steps(Schedule.stairs([1.0], step_s=600.0), 2400.0)) == []
+
+
+def test_changes_are_bounded_on_random_load_shapes() -> None:
+    @settings(max_examples=2, deadline=None, derandomize=True)
+    @given(st.lists(st.floats(0.1, 4.0), min_size=6, max_size=6), st.integers(0, 1000))
+    def holds(shape: list[float], seed: int) -> None:
+        made = applied(steps(Schedule.stairs(shape, step_s=300.0), 3600.0, seed))
+        assert len(made) <= LookAhead().changes_per_hour
+        for step in made:
+            assert step.decision is not None
+            assert step.decision.plan is not None
+            assert step.seen is not None
+            check_plan(step.decision.plan, Situation(step.plan, (step.seen,), GOALS, step.at_s))
+
+    holds()
+
+
+def rates(of: list[float]) -> list[tuple[float, float]]:
+    return [((n + 1) * PERIOD_S, rate) for n, rate in enumerate(of)]
+
+
+def test_a_constant_rate_goes_on() -> None:
+    found = forecast(rates([10.0] * 60), PERIOD_S, 600.0, DAY_S)
+    assert found.method == "last value"
+    assert found.expected == pytest.approx([10.0] * 10)
+    assert found.high() == pytest.approx(10.0)
+
+
+def test_a_rising_rate_rises_on() -> None:
+    found = forecast(rates([10.0 + n for n in range(60)]), PERIOD_S, 600.0, DAY_S)
+    assert found.method == "trend"
+    assert found.expected[-1] == pytest.approx(79.0)
+
+
+def test_a_day_is_like_the_last_one() -> None:
+    """Every twenty minutes it is five times as much, for as long."""
+    day = ([10.0] * 20 + [50.0] * 20) * 3
+    found = forecast(rates(day[:98]), PERIOD_S, 600.0, 40 * PERIOD_S)
+    assert found.method == "same time of the last period"
+    assert found.expected == pytest.approx(day[98:108], rel=0.01)
+
+
+def test_a_jump_is_not_settled_until_a_second_period_agrees() -> None:
+    assert not forecast(rates([10.0] * 9 + [20.0]), PERIOD_S, 60.0, DAY_S).settled
+    assert forecast(rates([10.0] * 9 + [20.0] * 2), PERIOD_S, 60.0, DAY_S).settled
+
+
+def test_periods_that_were_not_observed_are_filled_in() -> None:
+    gap = [(60.0, 10.0), (120.0, 10.0), (300.0, 10.0)]
+    assert forecast(gap, PERIOD_S, 60.0, DAY_S).expected == (10.0,)
+
+
+def test_how_long_quiet_times_last() -> None:
+    """Quiet for 5 periods after loud ones that were 10 apart: another 5, or 5 by themselves."""
+    past = rates([9.0, *[1.0] * 9, 9.0, *[1.0] * 5])
+    found = Quiet.below(past, 2.0)
+    assert found.so_far_s == 5 * PERIOD_S
+    assert found.further_s == pytest.approx(5 * PERIOD_S)
