@@ -68,14 +68,14 @@ def test_what_was_measured_goes_into_the_profile_and_the_next_plan() -> None:
     assert decision.plan.threads["work"] == 3  # 150 · 18 ms
     assert decision.reason == (
         "round 1: 110 of 150/s in 20 ms; work takes 18 ms and not 10; work is 100% busy; "
-        "work raised by 5%: work 2 → 3 threads on 1 node, pause 3 s"
+        "work raised by 10%: work 2 → 3 threads on 1 node, pause 3 s"
     )
 
 
 def test_an_operator_that_falls_short_with_the_right_profile_is_raised() -> None:
-    """By 5 %, or by what its busiest thread is asked for."""
+    """By 10 %, or by what its busiest thread is asked for."""
     short = {"throughput": 130.0, "busy": 1.0, "stable": False}
-    for threads, expected in (((), 1.05), ((asked("work", 1.2),), 1.2)):
+    for threads, expected in (((), 1.1), ((asked("work", 1.2),), 1.2)):
         decision = decide(plan_for(), **short, threads=threads)
         assert decision.plan is not None
         raised = decision.plan.pipeline.profiles["work"]
@@ -90,7 +90,7 @@ def test_profiles_are_never_lowered() -> None:
     assert decision.plan.pipeline.profiles["out"] == plan.pipeline.profiles["out"]
     raised = decision.plan.pipeline.profiles["work"]
     assert isinstance(raised, TaskCosts)
-    assert raised.cpu_points >= 1.05
+    assert raised.cpu_points >= 1.1 * (1 - 1e-9)
 
 
 def test_the_budget_ends_the_rounds() -> None:

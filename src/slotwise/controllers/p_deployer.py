@@ -60,7 +60,7 @@ class PDeployer:
 
     name: ClassVar[str] = "p-deployer"
     seconds: float = 60.0
-    raised: float = 0.05
+    raised: float = 0.1
 
     def __post_init__(self) -> None:
         check_positive(seconds=self.seconds, raised=self.raised)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -57,13 +58,18 @@ def rebalance_chart(app: Application, effort: Effort) -> Chart:
 
 
 def recovery(chart: Chart) -> str:
-    """How many minutes after the change each line is back at the recommended division's level."""
+    """How many minutes after the change each line is back at the recommended division's level,
+    to stay there.
+    """
     best = chart.lines[0]
     minutes = []
     for line in chart.lines[1:]:
         pairs = list(zip(line.y, best.y, strict=True))[CHANGE_MINUTE:]
-        back = [n for n, (y, level) in enumerate(pairs, 1) if y and level and y < 1.2 * level]
-        minutes.append(f"{line.name} in {back[0]}" if back else f"{line.name} not at all")
+        away = [n for n, (y, level) in enumerate(pairs, 1) if not (y and level and y < 1.2 * level)]
+        back = away[-1] + 1 if away else 1
+        minutes.append(
+            f"{line.name} in {back}" if back <= len(pairs) else f"{line.name} not at all"
+        )
     return (
         f"{chart.title}: minutes until the mean sojourn time is within 20 % of what "
         f"{best.name} has: {'; '.join(minutes)}."
@@ -110,7 +116,11 @@ def _run(
         watched, CONTROLLER, wanted, 60.0 * MINUTES, RULES, from_s=60.0 * CHANGE_MINUTE
     )
     minutes = tuple(float(minute + 1) for minute in range(MINUTES))
-    sojourns_ms = tuple(seen.sojourn_ms for seen in watched.seen[:MINUTES])
+    # A pause may be longer than a minute: then the minute in which it began has all of it.
+    by_minute = {
+        math.floor((seen.end_s or 0) / 60 + 1e-6): seen.sojourn_ms for seen in watched.seen
+    }
+    sojourns_ms = tuple(by_minute.get(minute + 1) for minute in range(MINUTES))
     changes = [step.decision.gain for step in applied(steps) if step.decision is not None]
     gain = changes[-1] if changes else None
     return Negotiated(
