@@ -22,7 +22,7 @@ STEADY_SPREAD = 0.03
 """A rate that varies by less than this from second to second is steady."""
 STEADY_SECONDS = 4
 SETTLED_S = 1.0
-"""After the warm-up, with the quota, before anything is measured."""
+"""After a warm-up without the quota, with it, before anything is measured."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,15 @@ def trial(
     """
     offered = FLOOD_RATE if rate is None else rate
     with bench.running(case, threads, offered, source=source, next_hop=next_hop) as run:
-        with bench.without_quota():
+        if rate is None:
+            # Only here: at a given rate, the queue would then grow until it is as long as usual.
+            with bench.without_quota():
+                await_tuples(run)
+                warm_up(run, case.name, times.most_warm_up_s)
+            advance(run, SETTLED_S)
+        else:
             await_tuples(run)
             warm_up(run, case.name, times.most_warm_up_s)
-        advance(run, SETTLED_S)
         return measured(bench, case, run, rate, times.measured_s, source, next_hop, memory)
 
 
@@ -122,9 +127,7 @@ def cpu_cores(bench: Bench, case: Case, rate: float, times: Times, *, meters: bo
     for the whole time.
     """
     with bench.running(case, 1, rate, meters=meters) as run:
-        with bench.without_quota():
-            advance(run, times.most_warm_up_s)
-        advance(run, SETTLED_S)
+        advance(run, times.most_warm_up_s)
         before = bench.executor()
         advance(run, times.measured_s)
         return _cores(before, bench.executor()) - bench.idle.cpu_cores
