@@ -21,8 +21,6 @@ FLOOD_RATE = 1e6
 STEADY_SPREAD = 0.03
 """A rate that varies by less than this from second to second is steady."""
 STEADY_SECONDS = 4
-SETTLED_S = 1.0
-"""After a warm-up without the quota, with it, before anything is measured."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +52,8 @@ def trial(
     """
     offered = FLOOD_RATE if rate is None else rate
     with bench.running(case, threads, offered, source=source, next_hop=next_hop) as run:
-        if rate is None:
-            # Only here: at a given rate, the queue would then grow until it is as long as usual.
-            with bench.without_quota():
-                await_tuples(run)
-                warm_up(run, case.name, times.most_warm_up_s)
-            advance(run, SETTLED_S)
-        else:
-            await_tuples(run)
-            warm_up(run, case.name, times.most_warm_up_s)
+        await_tuples(run)
+        warm_up(run, case.name, times.most_warm_up_s)
         return measured(bench, case, run, rate, times.measured_s, source, next_hop, memory)
 
 

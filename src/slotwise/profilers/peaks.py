@@ -24,11 +24,6 @@ CONFIRMED_AT = (0.97, 0.93, 0.88, 0.8, 0.7)
 """Parts of the capacity that are tried for stability, one after the other."""
 FLOOD_TIMES = Times(most_warm_up_s=12.0, measured_s=3.0)
 CONFIRM_TIMES = Times(most_warm_up_s=1.0, measured_s=5.0)
-MOST_FLOODS = 3
-COMPILED = 0.8
-"""A tuple that takes less than this part of the CPU that it took before is compiled by now."""
-BUSY_SLOT = 0.5
-"""Of a slot that uses less CPU, what a tuple takes is not known well enough."""
 GROWTH = 0.03
 """More threads are no use where the last ones brought less than this part more."""
 WINDOW = 3
@@ -65,36 +60,15 @@ def no_longer_grows(peaks: Sequence[Peak]) -> bool:
 
 
 def saturation(bench: Bench, case: Case, threads: int) -> Peak:
-    """In a slot with a small CPU quota Java may still compile while the operator is flooded, which
-    shows afterwards: a tuple takes much less CPU. Then it is flooded again.
-
-    Raises SlotwiseError if the operator is stable at none of the rates that are tried.
-    """
-    tried: list[Trial] = []
-    for _ in range(MOST_FLOODS):
-        flooded = trial(bench, case, threads, None, FLOOD_TIMES)
-        confirmed = _confirmed(bench, case, flooded, tried)
-        if not was_compiling(flooded, confirmed, bench.cores or 1.0):
-            break
-    return Peak(threads, confirmed, tuple(tried))
-
-
-def _confirmed(bench: Bench, case: Case, flooded: Trial, tried: list[Trial]) -> Trial:
-    """The first stable trial below the flooded one's rate; all of them are added to `tried`."""
-    tried.append(flooded)
+    """Raises SlotwiseError if the operator is stable at none of the rates that are tried."""
+    flooded = trial(bench, case, threads, None, FLOOD_TIMES)
+    tried = [flooded]
     for part in CONFIRMED_AT:
         rate = part * flooded.rate
-        tried.append(trial(bench, case, flooded.threads, rate, CONFIRM_TIMES, memory=True))
+        tried.append(trial(bench, case, threads, rate, CONFIRM_TIMES, memory=True))
         if tried[-1].stable:
-            return tried[-1]
-    raise _never_stable(case, flooded.threads, tried)
-
-
-def was_compiling(flooded: Trial, later: Trial, cores: float) -> bool:
-    """Whether the flooded slot was busy with more than its tuples."""
-    if flooded.cpu_cores < BUSY_SLOT * cores or not flooded.rate or not later.rate:
-        return False
-    return later.cpu_cores / later.rate < COMPILED * flooded.cpu_cores / flooded.rate
+            return Peak(threads, tried[-1], tuple(tried))
+    raise _never_stable(case, threads, tried)
 
 
 @dataclass(frozen=True)
