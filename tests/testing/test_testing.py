@@ -13,6 +13,10 @@ import slotwise
 
 SOURCE = Path(slotwise.__file__).parents[1]
 CONTRACT = """
+import hypothesis
+hypothesis.settings.register_profile("unshrunk", phases=[hypothesis.Phase.generate])
+hypothesis.settings.load_profile("unshrunk")  # any example will do
+
 import pytest
 from slotwise.{family}s.{module} import {algorithm}
 from slotwise.testing.{family}s import {contract}
