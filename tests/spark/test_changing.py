@@ -134,6 +134,19 @@ def test_figures_of_two_plans_never_mix(metered: MeteredRun, clock: SettableCloc
     assert metered.observation() == metered.observe(last_s=60)
 
 
+def test_input_and_work_stay_as_they_were_whatever_a_new_plan_assumes(
+    metered: MeteredRun, clock: SettableClock
+) -> None:
+    first = metered.plan
+    metered.advance(20)
+    clock.at(1025, lambda: setattr(metered.meters, "rates", MORE))
+    new = plan(TWO, {"a": 2}, rate=900.0)
+    metered.apply(new)
+    assert metered.plan is new
+    assert metered.rate == first.rate
+    assert metered.options.profiles is first.pipeline.profiles
+
+
 MORE = {(0, 0): 100, (1, 0): 70, (1, 1): 30, (1, 2): 100, (2, 0): 200}
 """Of a plan with two threads of a."""
 

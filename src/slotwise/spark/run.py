@@ -9,7 +9,7 @@ Its other concerns: `waiting` (until something is seen), `supervise` (after a fa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from pyspark.errors import PySparkException
 
 from slotwise.clock import SYSTEM, Clock
-from slotwise.model import Change, Deployment, Observation, Plan, Schedule, SlotwiseError
+from slotwise.model import (
+    Change,
+    Deployment,
+    Observation,
+    Plan,
+    Profiles,
+    Schedule,
+    SlotwiseError,
+)
 from slotwise.model.deployment import check_seconds
 from slotwise.paced import pace_of
 from slotwise.spark import checkpoints, failures
@@ -49,6 +57,8 @@ class Options:
     """How the rate of every source changes, in place of the schedules in the spec."""
     work: Work = "wait"
     """What operators without logic do."""
+    profiles: Profiles | None = None
+    """By which they do it, in place of the plan's."""
     batch_seconds: float = 30.0
     """Real-time mode commits this often; a failure repeats so much at most."""
     output: Path | None = None
@@ -73,6 +83,7 @@ def compile_plan(spark: SparkSession, of: Outline, options: Options) -> Query:
         rate=options.rate,
         schedule=options.schedule,
         work=options.work,
+        profiles=options.profiles,
         meters=options.meters,
     )
 
@@ -120,6 +131,15 @@ class Run(Deployment):
     """Called when the meters were read: each second while somebody waits."""
     is_over: Callable[[], bool] = lambda: False
     """Somebody wants it to end: every wait ends then, and no change begins."""
+
+    def __post_init__(self) -> None:
+        # What arrives, and what a tuple takes, does not depend on what later plans assume.
+        first, options = self.plan, self.options
+        self.options = replace(
+            options,
+            rate=first.rate if options.rate is None else options.rate,
+            profiles=options.profiles or first.pipeline.profiles,
+        )
 
     # -- lifecycle --------------------------------------------------------------------------
 
@@ -179,8 +199,11 @@ class Run(Deployment):
 
     @property
     def rate(self) -> float:
-        """The nominal input rate; schedules change what the sources are asked for."""
-        return self.plan.rate if self.options.rate is None else self.options.rate
+        """The nominal input rate, of the first plan; schedules change what the sources are asked
+        for.
+        """
+        assert self.options.rate is not None
+        return self.options.rate
 
     @property
     def watched(self) -> Watched:

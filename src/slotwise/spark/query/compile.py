@@ -25,7 +25,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, functions
 from pyspark.sql.types import ArrayType, DataType, StructType
 
-from slotwise.model import Schedule, SlotwiseError, counted
+from slotwise.model import Profiles, Schedule, SlotwiseError, counted
 from slotwise.spark.query.aggregate import HAVING, aggregated
 from slotwise.spark.query.functions import Function
 from slotwise.spark.query.outline import Outline
@@ -59,14 +59,15 @@ def compile(
     rate: float | None = None,
     schedule: Schedule | None = None,
     work: Work = "wait",
+    profiles: Profiles | None = None,
     meters: bool = True,
 ) -> Query:
     """The query. `rate` and `schedule` are in place of the plan's; `work` is for operators that
-    have no logic.
+    have no logic, by `profiles`, which are the plan's unless given.
 
     Raises SlotwiseError, naming the operator, for what Spark refuses.
     """
-    building = _Building(of, work, meters)
+    building = _Building(of, work, profiles, meters)
     nominal = of.plan.rate if rate is None else rate
     frame = read(spark, of.layout, nominal, building.records, schedule)
     for level in range(len(of.layout.levels)):
@@ -81,6 +82,7 @@ def compile(
 class _Building:
     outline: Outline
     work: Work
+    profiles: Profiles | None
     meters: bool
     records: Records = field(default_factory=Records)
     sql: list[list[str]] = field(default_factory=list)
@@ -140,7 +142,7 @@ class _Building:
         out = f"_out{operator}"
         function = self.outline.functions.get(operator)
         if function is None and logic.expr is None:
-            times = service_us(self.outline.plan, operator, self.work)
+            times = service_us(self.outline.plan, operator, self.work, self.profiles)
             return self._add(frame, out, work_sql(times, own))
         if function is not None and function.on_batches:
             return self._with_batches(operator, function, frame)

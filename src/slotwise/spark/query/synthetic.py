@@ -12,19 +12,24 @@ from typing import Literal
 
 import numpy as np
 
-from slotwise.model import Plan, ThreadRow
+from slotwise.model import Plan, Profiles, ThreadRow
 
 Work = Literal["burn", "wait", "none"]
 
 
-def service_us(plan: Plan, operator: int, work: Work) -> tuple[tuple[int, int], ...]:
-    """Per thread of the operator, (µs to burn, µs to wait) for each tuple."""
+def service_us(
+    plan: Plan, operator: int, work: Work, profiles: Profiles | None = None
+) -> tuple[tuple[int, int], ...]:
+    """Per thread of the operator, (µs to burn, µs to wait) for each tuple, by the plan's profiles
+    unless others are given.
+    """
+    known = plan.pipeline.profiles if profiles is None else profiles
     name = plan.pipeline.topology.operators[operator].name
     first = plan.allocation.first_thread
     slots = plan.placement.slots[first[operator] : first[operator + 1]]
-    if work == "none" or plan.pipeline.profiles.fixed(name) is not None:
+    if work == "none" or known.fixed(name) is not None:
         return ((0, 0),) * len(slots)
-    table = plan.pipeline.profiles.table(name)
+    table = known.table(name)
     return tuple(_times(table.at(int(np.count_nonzero(slots == slot))), work) for slot in slots)
 
 
