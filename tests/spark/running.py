@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from slotwise.model import Plan
+from slotwise.spark.cluster import Machines
 from slotwise.spark.query.outline import outline
 from slotwise.spark.run import Options, Run, compile_plan, start
 
@@ -22,12 +23,14 @@ def running(
     folder: Path,
     *,
     bound: Mapping[str, Callable[..., Any]] | None = None,
+    machines: Machines | None = None,
     **options: Any,
 ) -> Iterator[Run]:
     """The plan, running, its output in folder/out; stopped whatever happens."""
     given = {"batch_seconds": 2.0, "work": "none", "output": folder / "out", **options}
     chosen = Options(checkpoint=folder / "checkpoint", **given)
-    run = start(spark, compile_plan(spark, outline(plan, bound), chosen), chosen)
+    made = compile_plan(spark, outline(plan, bound), chosen)
+    run = start(spark, made, chosen, machines=machines)
     try:
         yield run
     finally:
