@@ -20,8 +20,9 @@ from slotwise.model import (
     VmType,
 )
 from slotwise.planner import Request
-from slotwise.search import MARGINS, OTHER_SEEDS, search
+from slotwise.search import MARGINS, MOST_QUICK, OTHER_SEEDS, promising, search
 from slotwise.spec.plan_json import plan_to_json
+from slotwise.studies.controller_workloads import WORKLOADS
 from tests import builders
 
 
@@ -205,3 +206,16 @@ def test_a_plan_close_to_its_goal_is_settled_by_other_seeds(
     assert {seed for _, seed in simulated} == {SEED, *OTHER_SEEDS}
     assert close.simulated is not None
     assert close.simulated.seed == SEED
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_controllers_find_plans_for_rates_that_can_be_held(name: str) -> None:
+    """Also where many sizes are too small: the effort does not end before the larger ones."""
+    workload = WORKLOADS[name]
+    pipeline = workload.pipeline()
+    held = replace(pipeline, goals=replace(pipeline.goals, headroom=0.1))
+    for factor in (1.0, 2.0, 2.5):
+        request = Request(held, factor * workload.rate, held.scheduler)
+        found = list(promising(request, latencies=3.0))
+        assert 0 < len(found) <= MOST_QUICK
+        assert found == sorted(found, key=lambda plan: plan.cost_per_hour)

@@ -50,6 +50,8 @@ FINE_MARGINS = (1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0)
 QUICK_PLACERS = ("sam", "p-deployer", "partition", "round-robin")
 """They pack, each in another way, or spread evenly; all take milliseconds."""
 MOST_QUICK = 60
+CLEARLY_MORE = 1.05
+"""Threads for which no placement was promising get another chance in so many times the slots."""
 MOST_THREADS_PLACED = 300_000
 """Over all placers and sizings: bounds the time of a search, whatever the size of the pipeline."""
 MOST_SIMULATED = 16
@@ -91,7 +93,9 @@ def promising(request: Request, latencies: float) -> Iterator[Plan]:
     their goals by the factor `latencies`. Not simulated, and in little time: for controllers.
 
     In finer steps of size than a search, by QUICK_PLACERS only. Plans of one cost come in order of
-    slots, then of latency. Deterministic. Time: MOST_QUICK placements at most.
+    slots, then of latency. Sizes of the same threads in hardly more slots are left out where none
+    of the smaller ones was promising, so that the effort reaches plans with more threads.
+    Deterministic. Time: MOST_QUICK placements at most.
     """
     state = _Search(request, FINE_MARGINS, quick=True)
     return state.in_order(latencies)
@@ -141,6 +145,8 @@ class _Search:
     """Those that wait for a simulation, had one, or are ruled out by their prediction."""
     refusals: list[Refusal] = field(default_factory=list)
     _threads_placed: int = 0
+    _in_vain: dict[tuple[int, ...], int] = field(default_factory=dict)
+    """Threads per operator -> the slots in which no placement of them was promising."""
 
     def cheapest(self) -> Plan | None:
         """The first that holds."""
@@ -162,11 +168,21 @@ class _Search:
             if isinstance(item, Plan):
                 yield item
                 continue
-            for plan in self._placed(item):
-                if _promising(plan, latencies) and _in_short(plan) not in known:
+            if self.quick and self._is_vain(item.allocation):
+                continue
+            found = [plan for plan in self._placed(item) if _promising(plan, latencies)]
+            if not found:
+                self._in_vain[_threads(item.allocation)] = item.allocation.slots
+            for plan in found:
+                if _in_short(plan) not in known:
                     known.add(_in_short(plan))
                     then = (_latency_ms(plan), float(plan.slots))
                     push((plan.cost_per_hour, 1, *(then[::-1] if self.quick else then)), plan)
+
+    def _is_vain(self, allocation: Allocation) -> bool:
+        """Hardly more than what was tried in vain."""
+        tried = self._in_vain.get(_threads(allocation))
+        return tried is not None and allocation.slots < CLEARLY_MORE * tried
 
     def nearest(self) -> Plan:
         """The plan that misses fewest goals, then by the least; simulated."""
@@ -280,6 +296,10 @@ class _Search:
         return all(map(_is_met, verdicts)) and all(
             _is_met(verdict) for seed in OTHER_SEEDS for verdict in confirmed(plan, seed).judged()
         )
+
+
+def _threads(allocation: Allocation) -> tuple[int, ...]:
+    return tuple(entry.threads for entry in allocation)
 
 
 def _promising(plan: Plan, latencies: float) -> bool:

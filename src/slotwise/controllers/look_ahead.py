@@ -95,7 +95,9 @@ class LookAhead:
                 best = trial
             if trial.is_sure(goals):
                 break
-        if best is None or not self._helps(look, keep, best):
+        if best is None:
+            return Decision.keep(f"{why}, but no plan was found for it")
+        if not self._helps(look, keep, best):
             return Decision.keep(f"{why}, but no plan that was tried helps")
         return _changed(look, best, keep, why)
 
