@@ -188,6 +188,20 @@ def test_a_query_that_fails_again_goes_back(metered: MeteredRun, clock: Settable
     assert [load.operator for load in metered.observe(60).threads] == ["s", "a", "b", "k"]
 
 
+def test_a_query_that_hangs_as_newly_planned_goes_back(
+    metered: MeteredRun, clock: SettableClock
+) -> None:
+    metered.advance(20)
+    before, rates = metered.plan, metered.meters.rates
+    clock.at(1090, lambda: setattr(metered.meters, "rates", rates))
+    with pytest.raises(SlotwiseError, match="delivered no tuple for 60 s; the run went back to"):
+        metered.apply(plan(TWO, {"a": 2}))
+    assert metered.plan is before
+    assert metered.starts == [2, 1]
+    metered.advance(5)
+    assert metered.query.isActive
+
+
 def test_a_query_that_fails_before_it_goes_over_keeps_its_plan(
     metered: MeteredRun, clock: SettableClock
 ) -> None:

@@ -5,7 +5,8 @@
     → machines that the plan in effect has not are given back
 
 What is refused, or fails before the query goes over, leaves the last plan in effect. A query that
-fails while it goes over is started again as newly planned, and if that fails, too, as it was.
+fails while it goes over is started again as newly planned, and if that fails, too, as it was. One
+that hangs then is started as it was.
 """
 
 from __future__ import annotations
@@ -57,10 +58,13 @@ def change(run: Run, plan: Plan) -> Change:
         if needs_restart(run.plan, plan):
             return _restarted(run, new)
         return _moved(run, new)
-    except QueryFailed as failed:
+    except SlotwiseError as error:
         if run.outline is before[0] or run.is_over():
             raise
-        return _recovered(run, before, failed)
+        if isinstance(error, QueryFailed):
+            return _recovered(run, before, error)
+        run.stop()  # it hangs
+        raise _went_back(run, before, error) from None
     finally:
         _keep_machines(run)
 
