@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 from slotwise.adaptation import Adaptation, Rules, Step
 from slotwise.controllers._forecast import Quiet, forecast
 from slotwise.controllers.base import Situation
-from slotwise.controllers.look_ahead import LookAhead
+from slotwise.controllers.look_ahead import LookAhead, _is_time
 from slotwise.model import Goals, Schedule, ServiceRate, missed
 from slotwise.simulation import Arrivals, Options, SimulatedDeployment
 from slotwise.testing.controllers import check_plan
@@ -74,6 +77,17 @@ def test_changes_are_bounded_on_random_load_shapes() -> None:
     holds()
 
 
+@pytest.mark.parametrize(
+    ("offered", "is_time"), [([10.0] * 6, False), ([10.0] * 4 + [20.0] * 2, True)]
+)
+def test_trouble_at_a_higher_rate_is_another_one(offered: list[float], is_time: bool) -> None:
+    """A goal that is missed in every period, by little say, does not hide a step."""
+    seen = [SimpleNamespace(offered_rate=rate) for rate in offered]
+    situation = SimpleNamespace(observations=seen, last=lambda seconds: seen)
+    look: Any = SimpleNamespace(situation=situation, missed_lately=(True,) * len(seen))
+    assert _is_time(look) is is_time
+
+
 def rates(of: list[float]) -> list[tuple[float, float]]:
     return [((n + 1) * PERIOD_S, rate) for n, rate in enumerate(of)]
 
@@ -101,6 +115,9 @@ def test_a_day_is_like_the_last_one() -> None:
 
 def test_a_jump_is_not_settled_until_a_second_period_agrees() -> None:
     assert not forecast(rates([10.0] * 9 + [20.0]), PERIOD_S, 60.0, DAY_S).settled
+    assert not forecast(rates([10.0, 10.0, 16.0, 20.0]), PERIOD_S, 60.0, DAY_S).settled
+    settled = forecast(rates([10.0, 10.0, 16.0, 20.0, 20.0]), PERIOD_S, 60.0, DAY_S)
+    assert (settled.settled, settled.expected) == (True, (20.0,))
     assert forecast(rates([10.0] * 9 + [20.0] * 2), PERIOD_S, 60.0, DAY_S).settled
 
 

@@ -33,6 +33,8 @@ out steps and bursts, which are no spread: they are met by the next decision."""
 LEVELS_S = (60.0, 180.0, 600.0)
 SAME = 0.05
 """Rates that differ by no more than this part are of one level."""
+FEW_CHANGES = 5
+"""A step that falls into two periods is not most of so many changes."""
 AGREES, JUMP = 1.5, 4.0
 """Rates that differ by more standard deviations of the noise are of another level."""
 
@@ -112,9 +114,14 @@ class _Past:
 
     @cached_property
     def deviation(self) -> float:
-        """Of the noise from period to period."""
+        """Of the noise from period to period. Of few changes the smallest counts: a step in a run
+        that has just begun is no noise.
+        """
         changes = np.abs(np.diff(self.rates[-self.periods(TRIED_S) :]))
-        return float(PER_DEVIATION * np.median(changes) / np.sqrt(2)) if len(changes) else 0.0
+        if len(changes) == 0:
+            return 0.0
+        usual = np.median(changes) if len(changes) >= FEW_CHANGES else changes.min()
+        return float(PER_DEVIATION * usual / np.sqrt(2))
 
     @property
     def is_settled(self) -> bool:

@@ -10,7 +10,7 @@ from typing import ClassVar
 from slotwise.controllers import _reasons
 from slotwise.controllers._forecast import Quiet, forecast
 from slotwise.controllers._options import check_positive
-from slotwise.controllers._outlook import Outlook
+from slotwise.controllers._outlook import LATELY_S, Outlook
 from slotwise.controllers._plans import changed
 from slotwise.controllers._trial import Trial
 from slotwise.controllers.base import Situation
@@ -22,7 +22,8 @@ MOST_TRIED, MOST_MOVED = 4, 2
 STEP = 1.08
 """After a plan that was not enough, the next has so many times its slots at least."""
 AT_ONCE, EVERY = 3, 12
-"""A way out is sought in the first periods of trouble, then in every so many."""
+"""A way out is sought in the first periods of trouble, and of trouble at a higher rate than before;
+then in every so many."""
 MOST_CHANCES = 2
 ABOUT = 1.1
 """Rates that are higher by no more than this are about the same."""
@@ -200,10 +201,18 @@ def _is_ripe(seconds: float, period_s: float) -> bool:
 
 
 def _is_time(look: Outlook) -> bool:
-    """In the first periods of trouble, and then now and then."""
+    """In the first periods of trouble, and then now and then. A goal that was missed at a lower
+    rate, by chance or for good, is another trouble.
+    """
+    lately = look.situation.last(LATELY_S)
     periods = len(look.situation.observations)
-    calm = [n for n, misses in enumerate(reversed(look.missed_lately)) if not misses]
-    return (calm[0] if calm else periods) <= AT_ONCE or periods % EVERY == 0
+    rate = lately[-1].offered_rate
+    before = (
+        n
+        for n, (seen, misses) in enumerate(zip(lately[::-1], look.missed_lately[::-1], strict=True))
+        if not misses or ABOUT * seen.offered_rate < rate
+    )
+    return next(before, periods) <= AT_ONCE or periods % EVERY == 0
 
 
 def _changed(look: Outlook, trial: Trial, keep: Trial, why: str) -> Decision:
