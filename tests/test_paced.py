@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from slotwise.model import Logic, ModelError, Operator, Schedule
-from slotwise.paced import pace_of
+from slotwise.paced import factor_at, pace_of
 
 
 def source(**options: str) -> Operator:
@@ -21,6 +23,13 @@ def test_a_source_without_options_is_paced() -> None:
     pace = pace_of(source())
     assert pace is not None
     assert (pace.schedule, pace.delay_s, pace.others) == (None, 0, {})
+
+
+def test_what_schedules_make_of_the_rate_counts_by_the_sources_shares() -> None:
+    stepped = replace(source(schedule="step:at=5s,factor=3", delay="2s"), share=3.0)
+    other = source(format="kafka")
+    assert [factor_at([stepped, other], at) for at in (1, 3, 8)] == [0.25, 1.0, 2.5]
+    assert factor_at([stepped, other], 8, Schedule.step(1, 5)) == 4.0
 
 
 def test_options_of_other_formats_are_theirs() -> None:

@@ -11,7 +11,7 @@ records: 1000                            stop after so many
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -49,6 +49,25 @@ def pace_of(source: Operator) -> Pace | None:
     delay_s = _read(source, "delay", durations.seconds, options.pop("delay", "0s"))
     _read(source, "payload", data_set, options.get("payload", "id"))
     return Pace(schedule, delay_s, options)
+
+
+def factor_at(
+    sources: Iterable[Operator], second: float, schedule: Schedule | None = None
+) -> float:
+    """What their schedules make of the nominal rate of all sources so long after the start;
+    `schedule` is in place of theirs. Other formats count as if they kept to the nominal rate.
+    """
+    each = [(source.share, _factor(source, second, schedule)) for source in sources]
+    return sum(share * factor for share, factor in each) / sum(share for share, _ in each)
+
+
+def _factor(source: Operator, second: float, schedule: Schedule | None) -> float:
+    pace = pace_of(source)
+    if pace is None:
+        return 1.0
+    if second < pace.delay_s:
+        return 0.0
+    return (schedule or pace.schedule or Schedule.constant()).at(second - pace.delay_s)
 
 
 def data_set(payload: str) -> str | None:

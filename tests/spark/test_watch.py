@@ -89,6 +89,16 @@ def test_the_nominal_rate_is_offered_unless_something_else_sets_it(
     assert ScriptedRun(clock, of).watched.is_scheduled is is_scheduled
 
 
+def test_what_is_not_seen_counts_as_scheduled(clock: SettableClock) -> None:
+    step = Logic(options=(("schedule", "step:at=60s,factor=2"), ("delay", "5s")))
+    run = ScriptedRun(clock, plan(topology("s>k", logic={"s": step}), rate=100.0))
+    found = []
+    for second in (0, 10, 70):
+        clock.sleep(second - run.now_s())
+        found.append(run.watched.nominal_rate)
+    assert found == [0, 100, 200]
+
+
 def test_only_the_querys_own_threads_are_kept(
     monkeypatch: pytest.MonkeyPatch, clock: SettableClock
 ) -> None:

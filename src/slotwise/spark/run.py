@@ -28,7 +28,7 @@ from slotwise.model import (
     SlotwiseError,
 )
 from slotwise.model.deployment import check_seconds
-from slotwise.paced import pace_of
+from slotwise.paced import factor_at, pace_of
 from slotwise.spark import checkpoints, failures
 from slotwise.spark.changing import change
 from slotwise.spark.cluster import Machines, pinning
@@ -214,7 +214,8 @@ class Run(Deployment):
         outside = frozenset(i for i, function in of.functions.items() if function.on_batches)
         query = str(self.query.id)
         cores = self.options.cores_per_slot or 1.0
-        return Watched(self.plan, of.layout, query, self.rate, of.mode, scheduled, outside, cores)
+        rate = self.rate * factor_at(sources, self.now_s(), self.options.schedule)
+        return Watched(self.plan, of.layout, query, rate, of.mode, scheduled, outside, cores)
 
     def tick(self) -> None:
         """Let `watch` read the meters."""

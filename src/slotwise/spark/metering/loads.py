@@ -35,8 +35,8 @@ class Watched:
     layout: Layout
     query: str
     nominal_rate: float
-    """The input rate that its sources are asked for, in the unit of `--rate`, unless something else
-    sets it."""
+    """The input rate that its sources are asked for now, in the unit of `--rate`: what counts where
+    it is not seen."""
     mode: Mode = "real-time"
     is_scheduled: bool = False
     """Something else sets the rate of some source: a schedule, or data that comes when it comes."""

@@ -25,7 +25,7 @@ def due_rates(loads: Loads) -> Floats:
     A source that has taken in all that was due until some moment, and now until a later one, was
     asked for its arrivals in the time between the two: none while it pauses, as its schedule says,
     or after its last record. Where that is not known, or no time is between them (it is held up),
-    it is an even part of the source's share of the nominal rate.
+    it is an even part of the source's share of the rate that is asked for now.
     """
     counted, owners = loads.counted, loads.watched.plan.allocation.thread_operator
     nominal = loads.watched.nominal_rate * loads.shares / np.array(loads.layout.threads)
