@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
+from slotwise.model import Operator
+from slotwise.profilers.operators import Procedure
 from slotwise.profilers.peaks import Staircase, no_longer_grows, thread_counts
 from tests.profilers.made import peak, trial
 
@@ -22,6 +25,21 @@ from tests.profilers.made import peak, trial
 )
 def test_thread_counts(most: int, counts: list[int]) -> None:
     assert list(thread_counts(most)) == counts
+
+
+@pytest.mark.parametrize(
+    ("kind", "counts", "tried"),
+    [
+        ("operator", None, [1, 2, 3, 4, 6, 8]),
+        ("operator", (1, 4, 16), [1, 4]),
+        ("sink", (1, 4, 16), [1]),
+    ],
+)
+def test_given_counts_are_tried_up_to_the_most(
+    kind: Literal["operator", "sink"], counts: tuple[int, ...] | None, tried: list[int]
+) -> None:
+    procedure = Procedure(most_threads=8, most_end_threads=1, counts=counts)
+    assert procedure.counts_of(Operator("any", kind)) == tried
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,15 @@ class Procedure:
     most_end_threads: int | None = None
     """Of sources and sinks; None: as of other operators."""
     with_costs: bool = True
+    counts: tuple[int, ...] | None = None
+    """Thread counts that are tried, rising; None: those of `thread_counts`."""
+
+    def counts_of(self, operator: Operator) -> list[int]:
+        """The thread counts that are tried of it, until its rate no longer grows."""
+        most = self.most_of(operator)
+        if self.counts is None:
+            return list(thread_counts(most))
+        return [count for count in self.counts if count <= most]
 
     def most_of(self, operator: Operator) -> int:
         """The most threads of it that are tried; an aggregate has no more than key groups."""
@@ -74,7 +83,7 @@ def profiled(
     """
     peaks: list[Peak] = []
     remarks: list[str] = []
-    for threads in thread_counts(procedure.most_of(case.operator)):
+    for threads in procedure.counts_of(case.operator):
         try:
             peak = known.get(threads) or procedure.find_peak(bench, case, threads)
         except SlotwiseError as error:

@@ -73,7 +73,7 @@ def test_progress_tells_how_far_the_work_is(tmp_path: Path) -> None:
     said: list[str] = []
     with opened(tmp_path, said) as place:
         results(place, Bench(), "one", "two")
-    assert [line.partition(", about")[0] for line in said] == [
+    assert [line.partition(" in ")[0] for line in said] == [
         "one: trial 1 of 2",
         "two: trial 2 of 2",
     ]

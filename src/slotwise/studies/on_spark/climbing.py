@@ -23,7 +23,7 @@ SETTLING, COMPILED_S, SETTLED_S = 0.4, 14.0, 18.0
 compiles the query in every executor, and until the other time with them."""
 WARM_UP_S, MEASURED_S = 2.0, 5.0
 """Of each step."""
-PARTS = (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35)
+PARTS = (0.5, 0.7, 0.9, 1.0, 1.1, 1.3)
 """Steps, as parts of the predicted capacity."""
 
 

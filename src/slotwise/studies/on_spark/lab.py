@@ -87,9 +87,13 @@ def _timed(trials: list[Trial]) -> Iterator[tuple[Trial, Callable[[], str]]]:
     """Each trial, and how far the work is when it has been measured."""
     began_s = time.monotonic()
     for number, trial in enumerate(trials, 1):
+        trial_began_s = time.monotonic()
 
-        def text(done: int = number) -> str:
+        def text(done: int = number, trial_began_s: float = trial_began_s) -> str:
             left_s = (time.monotonic() - began_s) / done * (len(trials) - done)
-            return f"trial {done} of {len(trials)}, about {left_s / 60:.0f} min left"
+            took_s = time.monotonic() - trial_began_s
+            return (
+                f"trial {done} of {len(trials)} in {took_s:.0f} s, about {left_s / 60:.0f} min left"
+            )
 
         yield trial, text

@@ -35,8 +35,8 @@ from slotwise.studies.study import Effort, Study, Table
 SLOT = Slot(cores=0.25, memory_mb=512)
 NODES, SLOTS_PER_NODE = 3, 2
 DAGS = ("linear", "diamond", "star", "finance")
-MOST_THREADS = 16
-"""Of an operator in a slot: what the profiles are measured up to."""
+THREAD_COUNTS = (1, 4, 16)
+"""Of an operator in a slot, for its profile; rates between them are interpolated."""
 RATE_STEP = 0.02
 """Planned and simulated rates are found to this part of themselves."""
 SIMULATED_INPUTS = 20_000
@@ -74,7 +74,12 @@ def measured(lab: Lab, dags: Sequence[str]) -> Mapping[str, Pipeline]:
     """
     platform = measured_platform(lab, lambda: prepared(Slot(), lab.progress), measure_platform)
     pipelines = {dag: _on_cluster(slotwise.load(dag), platform) for dag in dags}
-    procedure = Procedure(most_threads=MOST_THREADS, most_end_threads=1, with_costs=False)
+    procedure = Procedure(
+        most_threads=THREAD_COUNTS[-1],
+        most_end_threads=1,
+        with_costs=False,
+        counts=THREAD_COUNTS,
+    )
     with shared(lambda: prepared(SLOT, lab.progress)) as on:
         return measured_pipelines(lab, on, pipelines, procedure)
 
@@ -194,9 +199,10 @@ def told(points: Sequence[Point], effort: Effort) -> Study:
             f"{NODES} nodes with {SLOTS_PER_NODE} slots each on one machine; a slot is an executor "
             f"with a CPU quota of {SLOT.cores:g} cores and {SLOT.memory_mb} MB.",
             "Profiles and the platform's costs are measured on the same machine: an operator alone "
-            f"in such a slot, with up to {MOST_THREADS} threads.",
+            f"in such a slot, with {', '.join(map(str, THREAD_COUNTS))} threads.",
             "The measured rate is the highest step at which no thread is asked for more than it "
-            "can do, or what comes out at the next one; steps are 10 % of the predicted capacity.",
+            "can do, or what comes out at the next one; steps are 10 to 20 % of the predicted "
+            "capacity.",
             f"Routing weights are measured where they are predicted to gain {LEAST_GAIN:.0%} "
             "or more.",
             "Memory is the heap that is live after a garbage collection.",
