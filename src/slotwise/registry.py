@@ -54,6 +54,8 @@ CONTROLLERS: Mapping[str, str] = {
     "threshold": "slotwise.controllers.threshold:Threshold",
     "static": "slotwise.controllers.static:Static",
 }
+USUAL_CONTROLLER = "look-ahead"
+"""Where a plan is to be adapted and nobody says by whom."""
 AUTO = "auto"
 """Not an algorithm of its own: the planner searches; see search.py."""
 

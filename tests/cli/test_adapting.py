@@ -58,6 +58,12 @@ def test_the_same_seed_gives_the_same_but_for_the_time_of_decisions(run: Run) ->
     assert one == other
 
 
+def test_without_a_name_the_controller_is_look_ahead(run: Run) -> None:
+    ran = run("simulate", "small.yaml", "--apply", "all", *STEP)
+    assert ran.out.startswith("test under look-ahead for 0:03:00, a decision each 10 s\n")
+    assert "applied: " in ran.err
+
+
 def test_goals_that_hold_exit_with_0(run: Run) -> None:
     ran = run("simulate", "small.yaml", "--controller", "static", "--for", "1m")
     assert (ran.status, ran.err) == (0, "")
@@ -90,9 +96,8 @@ def test_a_run_without_latency_goals_that_ends_unstable_exits_with_1(run: Run) -
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--apply", "never"), "--apply requires --controller"),
-        (("--decisions", "d.jsonl"), "--decisions requires --controller"),
-        (("--controller", "flink"), "--controller requires the simulated time, such as --for 1h"),
+        (("--controller", "flink"), "requires the simulated time, such as --for 1h"),
+        (("--apply", "never"), "requires the simulated time, such as --for 1h"),
         (("--controller", "flink", "--for", "1m", "--period", "0s"), "--period: invalid duration"),
         (("--controller", "flink", "--for", "1m", "--tuples", "5"), "--tuples cannot be used"),
         (("--controller", "flink", "--for", "1m", "--apply", "some"), "never"),

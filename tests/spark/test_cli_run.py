@@ -54,8 +54,6 @@ def test_bad_input_starts_nothing(
     assert "--slot-memory-mb must be at least 470" in told(capsys)
     assert run(["run", str(spec), "--slot-memory-mb", "9999999"]) == ERROR
     assert "MB are free" in told(capsys)
-    assert run(["run", str(spec), "--apply", "never"]) == USAGE
-    assert "--apply requires --controller" in told(capsys)
     assert run(["run", str(spec), "--controller", "treshold"]) == ERROR
     assert "did you mean 'threshold'?" in told(capsys)
     decisions = str(tmp_path / "missing" / "decisions.jsonl")

@@ -5,13 +5,11 @@ options, journal, lines while it runs, table and exit codes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-
-from cyclopts import CycloptsError
 
 from slotwise.cli import DONE, ERROR, GOAL_MISSED
 from slotwise.cli.output import console, deliver, note
@@ -22,9 +20,6 @@ if TYPE_CHECKING:
     from slotwise.adaptation_summary import Account
     from slotwise.controllers.base import Controller
     from slotwise.model import Deployment
-
-_ONLY_ADAPTING = ("apply", "period", "decisions", "control")
-"""Options that mean nothing without --controller."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +38,6 @@ class Adapting:
         return Adaptation(deployment, self.controller, goals, self.rules, self.control)
 
 
-def check_adapting(command: str, given: Container[str]) -> None:
-    """A usage error for an option of adaptation that is given without a controller."""
-    for name in _ONLY_ADAPTING:
-        if name in given and "controller" not in given:
-            raise CycloptsError(msg=f"--{name} requires --controller", command_chain=(command,))
-
-
 def adapting(
     controller: str | None,
     apply: Literal["never", "placement", "all"] | None,
@@ -57,10 +45,10 @@ def adapting(
     decisions: Path | None,
     control: Path | None,
 ) -> Adapting | None:
-    """None without a controller. Raises SlotwiseError for one that is not known, and where the
-    decisions could not be written.
+    """None if no option is given; the usual controller if it is not named. Raises SlotwiseError for
+    one that is not known, and where the decisions could not be written.
     """
-    if controller is None:
+    if all(option is None for option in (controller, apply, period, decisions, control)):
         return None
     from slotwise import registry
     from slotwise.adaptation import Rules
@@ -71,7 +59,7 @@ def adapting(
 
     usual = Rules()
     rules = Rules(period_s=period or usual.period_s, apply=apply or usual.apply)
-    made = registry.controller(registry.choice(controller))
+    made = registry.controller(registry.choice(controller or registry.USUAL_CONTROLLER))
     return Adapting(made, rules, decisions, control)
 
 

@@ -133,7 +133,7 @@ Controller = Annotated[
     str | None,
     _adapting(
         "Adapt the plan while it runs: threshold:above=0.7, or another controller of 'slotwise "
-        "algorithms'."
+        "algorithms'. Default: look-ahead if another option of this group is given, else none."
     ),
 ]
 Apply = Annotated[

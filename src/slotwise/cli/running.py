@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from slotwise.cli import DONE, INTERRUPTED
-from slotwise.cli.adapting import adapting, check_adapting
+from slotwise.cli.adapting import adapting
 from slotwise.cli.output import note, note_verdicts, show
 from slotwise.cli.parameters import (
     Apply,
@@ -114,7 +114,6 @@ def run(
     json: Json = False,
 ) -> int:
     """Start, watch and stop one plan, and show what it did."""
-    check_adapting("run", {name for name, value in locals().items() if value is not None})
     from slotwise import schedules
     from slotwise.spark.cluster import Site
     from slotwise.spark.failures import silence_pyspark

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import CycloptsError, Group, Parameter
 
-from slotwise.cli.adapting import adapting, check_adapting
+from slotwise.cli.adapting import adapting
 from slotwise.cli.output import deliver, note_verdicts
 from slotwise.cli.parameters import (
     Apply,
@@ -170,10 +170,9 @@ def simulate(
         raise _usage("nothing to simulate: expected a spec, an example, a plan, or --sweep FILE")
     if tuples is not None and duration is not None:
         raise _usage("--tuples cannot be used with --duration: remove one of them")
-    check_adapting("simulate", given)
     follows = adapting(controller, apply, period, decisions, control)
     if follows is not None and duration is None:
-        raise _usage("--controller requires the simulated time, such as --for 1h")
+        raise _usage("a run under a controller requires the simulated time, such as --for 1h")
     options = _options(arrivals, schedule, service, keys, buffers, routing, network)
     options = replace(options, seed=seed)
     made = _plan(spec, rate, (allocator, provisioner, placer))
