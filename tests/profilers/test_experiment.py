@@ -54,19 +54,20 @@ def near(truth: float) -> object:
 
 
 def test_work_that_computes(bench: Bench, words: Captured) -> None:
-    """40 ms of CPU for each tuple, and 0.8 cores less what an idle slot takes. What Spark takes for
-    a tuple, about 0.4 ms at such rates, is part of the profile, and so is the distance that a
-    confirmed rate keeps from the capacity: with shorter work both would use up the tolerance.
+    """40 ms of CPU for each tuple, of the CPU that the flooded slot got: its quota, or less while
+    other programs of the machine are in its way. That passes, so there are several attempts.
 
-    Other programs of the machine may keep the slot from its quota for some seconds, and nothing
-    shows that: only what is found again and again is wrong.
+    What Spark takes for a tuple, about 0.4 ms at such rates, is part of the profile, and so is the
+    distance that a confirmed rate keeps from the capacity: with shorter work both would use up the
+    tolerance.
     """
     case = working("burn", "burn_us(40000) > 0", words)
     peaks = []
     for _ in range(ATTEMPTS):
         peaks.append(saturation(bench, case, 1))
-        found = peaks[-1].confirmed
-        if found.rate == near((SLOT.cores - bench.idle.cpu_cores) / 0.040):
+        flooded, found = peaks[-1].tried[0], peaks[-1].confirmed
+        has_quota = flooded.cpu_cores + bench.idle.cpu_cores == pytest.approx(SLOT.cores, rel=0.15)
+        if has_quota and found.rate == near(flooded.cpu_cores / 0.040):
             break
     else:
         pytest.fail(f"none of {peaks}")
