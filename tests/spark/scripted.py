@@ -34,6 +34,7 @@ class ScriptedQuery:
     lastProgress: Any = None  # noqa: N815
     recentProgress: tuple[Any, ...] = ()  # noqa: N815
     id: str = QUERY
+    runId: str = "run"  # noqa: N815
 
     def stop(self) -> None:
         self.isActive = False
@@ -52,7 +53,7 @@ class ScriptedRun(Run):
             Options(Path("checkpoint"), batch_seconds=2.0),
             Query(made, None, ()),  # type: ignore[arg-type]
             ScriptedQuery(),  # type: ignore[arg-type]
-            None,  # type: ignore[arg-type]
+            SimpleNamespace(silences=lambda *_: {}),  # type: ignore[arg-type]
             clock,
             clock.now_s(),
             made,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from slotwise.model import Cluster, Grouping, Logic, Node, Plan, SlotwiseError
+from slotwise.spark import checkpoints
 from slotwise.spark import supervise as supervision
 from slotwise.spark.changing import needs_restart
 from slotwise.spark.cluster import pinning
@@ -89,11 +91,12 @@ def clock() -> SettableClock:
 
 
 @pytest.fixture
-def metered(monkeypatch: pytest.MonkeyPatch, clock: SettableClock) -> MeteredRun:
+def metered(monkeypatch: pytest.MonkeyPatch, clock: SettableClock, tmp_path: Path) -> MeteredRun:
     """Threads s, a, b, k; partition 1 of level 1 is b's."""
     seen = ScriptedMeters(monkeypatch, clock)
     seen.rates = {(0, 0): 100, (1, 0): 100, (1, 1): 100, (2, 0): 200}
     run = MeteredRun(clock, seen, plan(TWO))
+    run.options = replace(run.options, checkpoint=tmp_path)
     script_places(monkeypatch, run)
     return run
 
@@ -113,6 +116,7 @@ def script_places(monkeypatch: pytest.MonkeyPatch, run: MeteredRun) -> None:
         )
 
     monkeypatch.setattr(pinning, "check", lambda *_: None)
+    monkeypatch.setattr(pinning, "end", lambda *_: None)
     monkeypatch.setattr(pinning, "place", lambda spark, name, levels, hosts: placed.append(levels))
     monkeypatch.setattr(pinning, "where", where)
 
@@ -202,6 +206,28 @@ def test_a_query_that_hangs_as_newly_planned_goes_back(
     assert metered.query.isActive
 
 
+@pytest.mark.usefixtures("has_room")
+def test_a_query_that_fails_then_hangs_as_newly_planned_goes_back(
+    metered: MeteredRun, clock: SettableClock
+) -> None:
+    metered.advance(20)
+    before, rates = metered.plan, metered.meters.rates
+    clock.at(1024, metered.fail)
+    clock.at(1095, lambda: setattr(metered.meters, "rates", rates))
+    with pytest.raises(SlotwiseError, match="delivered no tuple for 60 s; the run went back to"):
+        metered.apply(plan(TWO, {"a": 2}))
+    assert metered.plan is before
+    assert metered.starts == [2, 2, 1]
+
+
+def test_a_checkpoint_knows_the_plan_in_effect(metered: MeteredRun, clock: SettableClock) -> None:
+    first, new = metered.plan, plan(TWO, {"a": 2})
+    metered.advance(20)
+    clock.at(1025, lambda: setattr(metered.meters, "rates", MORE))
+    metered.apply(new)
+    assert checkpoints.in_effect(metered.options.checkpoint, first) == new
+
+
 def test_a_query_that_fails_before_it_goes_over_keeps_its_plan(
     metered: MeteredRun, clock: SettableClock
 ) -> None:
@@ -280,6 +306,9 @@ class ScriptedMachines:
 
     def release_unbound(self) -> None:
         self.log.append("late")
+
+    def revive(self) -> tuple[Node, ...]:
+        return ()
 
 
 @pytest.fixture
