@@ -31,9 +31,9 @@ SEED = 1
 WINDOWS = 10
 RECOVERY = 6
 """Windows that follow each other from now on, at most."""
-MOST_VISITS = 200_000
+MOST_VISITS = 400_000
 """By the tuples that come until the plan has recovered, by those that waited, and by those that
-come after that: three times as many together, which takes about a tenth of a second."""
+come after that: three times as many together at most, usually a tenth of a second."""
 DEVIATIONS = 2.0
 """Of a latency between windows, for which there must be room up to its goal."""
 
