@@ -69,8 +69,8 @@ lint: setup
 demo: setup  ## run the diamond on a Spark cluster of this machine, by Spark and as planned
 	@$(BIN)/python examples/demo.py
 
-bench: setup  ## how long planning takes, how good the plans are, and how true predictions are
-	@set -e; for name in allocators start_up placers simulation quality default_plans prediction; do \
+bench: setup  ## how long plans and decisions take, how good the plans are, and how true predictions are
+	@set -e; for name in allocators start_up placers decisions simulation quality default_plans prediction; do \
 	  echo "== $$name"; $(BIN)/python -m "benchmarks.$$name"; \
 	done
 

@@ -20,7 +20,16 @@ from slotwise.model import (
     VmType,
 )
 from slotwise.planner import Request
-from slotwise.search import MARGINS, MOST_QUICK, OTHER_SEEDS, promising, search
+from slotwise.search import (
+    MARGINS,
+    MOST_QUICK,
+    MOST_QUICKLY_PLACED,
+    OTHER_SEEDS,
+    QUICK_PLACERS,
+    promising,
+    quick_placers,
+    search,
+)
 from slotwise.spec.plan_json import plan_to_json
 from slotwise.studies.controller_workloads import WORKLOADS
 from tests import builders
@@ -219,3 +228,20 @@ def test_controllers_find_plans_for_rates_that_can_be_held(name: str) -> None:
         found = list(promising(request, latencies=3.0))
         assert 0 < len(found) <= MOST_QUICK
         assert found == sorted(found, key=lambda plan: plan.cost_per_hour)
+
+
+def test_in_a_large_pipeline_few_placements_are_tried() -> None:
+    """3,000 threads and more: a quick search takes one placer, and larger steps."""
+    made = bought(Goals(rate=90_000.0, latency_p99_ms=1000.0, headroom=0.1))
+    found = list(promising(Request(made, 90_000.0, made.scheduler), latencies=3.0))
+    assert found
+    assert {plan.placement.algorithm for plan in found} == {QUICK_PLACERS[0]}
+    assert sum(sum(plan.placement.threads) for plan in found) < 2 * MOST_QUICKLY_PLACED
+
+
+def test_partition_is_no_quick_placer_where_many_threads_exchange() -> None:
+    topology = builders.topology("a>b")
+    few, many = (builders.allocation(topology, {"a": n, "b": n}) for n in (100, 480))
+    assert "partition" in quick_placers(topology, few)
+    assert "partition" not in quick_placers(topology, many)
+    assert "round-robin" in quick_placers(topology, many)

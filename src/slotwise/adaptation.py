@@ -244,7 +244,7 @@ class Adaptation:
             self._begin_again()
             refused = self.deployment.plan is not plan
             return replace(step, outcome="refused" if refused else "applied", note=str(error))
-        self.history.changes.append(change)
+        self.history.note(change, step.plan)
         self.recommended = None
         self._begin_again()
         return replace(step, outcome="applied", change=change)

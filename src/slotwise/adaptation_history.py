@@ -17,6 +17,8 @@ class History:
     period_s: float
     changes: list[Change] = field(default_factory=list)
     """All that were made, newest last."""
+    slots_before: list[int] = field(default_factory=list)
+    """Per change, the slots of the plan that it replaced."""
     rates: list[tuple[float, float]] = field(default_factory=list)
     """(end of the period, s; input rate offered) of all periods that were observed."""
     observations: list[Observation] = field(default_factory=list)
@@ -31,6 +33,11 @@ class History:
             )
         self.observations.append(seen)
         del self.observations[: -max(1, round(HOUR_S / self.period_s))]
+
+    def note(self, change: Change, before: Plan) -> None:
+        """A change that was made: from `before` to another plan."""
+        self.changes.append(change)
+        self.slots_before.append(before.slots)
 
     def begin_again(self) -> None:
         """After a change, and after one that failed: what was seen before is not decided upon."""
@@ -49,6 +56,7 @@ class History:
             self.period_s,
             self.rates,
             tuple(self.changes),
+            tuple(self.slots_before),
         )
 
 

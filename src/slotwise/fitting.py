@@ -89,9 +89,8 @@ def _in_effect(current: Plan, cluster: Cluster) -> Placement:
 
     Nodes of the same name are the same machine. O(threads + slots).
     """
-    number = {cluster.slot(slot): slot for slot in range(cluster.slots)}
-    before = current.cluster
-    slots = [number.get(before.slot(slot), -1) for slot in range(before.slots)]
+    number = {slot: position for position, slot in enumerate(cluster.slot_list)}
+    slots = [number.get(slot, -1) for slot in current.cluster.slot_list]
     return replace(current.placement, slots=np.array(slots)[current.placement.slots])
 
 

@@ -51,7 +51,7 @@ def situations(recording: Recording) -> Iterator[tuple[Situation, Decision]]:
             history.remember(step.seen)
             yield history.situation(step.plan, head.goals, step.at_s), step.decision
         if step.change is not None:
-            history.changes.append(step.change)
+            history.note(step.change, step.plan)
         if step.decision is not None and step.outcome in ("applied", "refused"):
             history.begin_again()
 

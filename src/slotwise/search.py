@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from slotwise import registry
@@ -27,11 +27,13 @@ from slotwise.model import (
     Plan,
     Refusal,
     Refused,
+    Topology,
     Verdict,
     counted,
     missed,
 )
 from slotwise.model.limits import LARGEST, check_range
+from slotwise.placers.partition import Partition
 from slotwise.planner import Request
 
 MARGINS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
@@ -49,9 +51,15 @@ ONLINE = Choice("traffic")
 FINE_MARGINS = (1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0)
 QUICK_PLACERS = ("sam", "p-deployer", "partition", "round-robin")
 """They pack, each in another way, or spread evenly; all take milliseconds."""
-MOST_QUICK = 60
-CLEARLY_MORE = 1.05
-"""Threads for which no placement was promising get another chance in so many times the slots."""
+MOST_QUICK, MOST_QUICKLY_PLACED = 60, 40_000
+"""Placements of a quick search, and threads over all of them."""
+LARGE = 1000
+"""With more threads than this, a quick search takes larger steps, with QUICK_PLACERS[:1] only."""
+MOST_QUICKLY_CUT = 200_000
+"""Pairs of threads: METIS takes a second for a million, so beyond this `partition` is not quick."""
+CLEARLY_MORE, CLEARLY_MORE_OF_LARGE = 1.05, 1.15
+"""Threads for which no placement was promising get another chance in so many times the slots; where
+they are LARGE, all others, too."""
 MOST_THREADS_PLACED = 300_000
 """Over all placers and sizings: bounds the time of a search, whatever the size of the pipeline."""
 MOST_SIMULATED = 16
@@ -95,10 +103,21 @@ def promising(request: Request, latencies: float) -> Iterator[Plan]:
     In finer steps of size than a search, by QUICK_PLACERS only. Plans of one cost come in order of
     slots, then of latency. Sizes of the same threads in hardly more slots are left out where none
     of the smaller ones was promising, so that the effort reaches plans with more threads.
-    Deterministic. Time: MOST_QUICK placements at most.
+    Deterministic. Time: at most MOST_QUICK placements, of MOST_QUICKLY_PLACED threads together but
+    for the last.
     """
     state = _Search(request, FINE_MARGINS, quick=True)
     return state.in_order(latencies)
+
+
+def quick_placers(topology: Topology, allocation: Allocation) -> Sequence[str]:
+    """Those of QUICK_PLACERS that take little time for so many threads."""
+    if allocation.total_threads > LARGE:
+        return QUICK_PLACERS[:1]
+    threads = [entry.threads for entry in allocation]
+    pairs = sum(threads[source] * threads[target] for source, target in topology.edges)
+    slow = {Partition.name} if pairs > MOST_QUICKLY_CUT else set()
+    return [name for name in QUICK_PLACERS if name not in slow]
 
 
 def least_cost(request: Request) -> tuple[float, int]:
@@ -146,7 +165,8 @@ class _Search:
     refusals: list[Refusal] = field(default_factory=list)
     _threads_placed: int = 0
     _in_vain: dict[tuple[int, ...], int] = field(default_factory=dict)
-    """Threads per operator -> the slots in which no placement of them was promising."""
+    """Threads per operator -> the slots in which no placement of them was promising. Of LARGE
+    numbers of threads, () -> the slots of the last size without a promising placement."""
 
     def cheapest(self) -> Plan | None:
         """The first that holds."""
@@ -172,7 +192,7 @@ class _Search:
                 continue
             found = [plan for plan in self._placed(item) if _promising(plan, latencies)]
             if not found:
-                self._in_vain[_threads(item.allocation)] = item.allocation.slots
+                self._in_vain[_kind(item.allocation)] = item.allocation.slots
             for plan in found:
                 if _in_short(plan) not in known:
                     known.add(_in_short(plan))
@@ -181,8 +201,9 @@ class _Search:
 
     def _is_vain(self, allocation: Allocation) -> bool:
         """Hardly more than what was tried in vain."""
-        tried = self._in_vain.get(_threads(allocation))
-        return tried is not None and allocation.slots < CLEARLY_MORE * tried
+        tried = self._in_vain.get(_kind(allocation))
+        more = CLEARLY_MORE_OF_LARGE if allocation.total_threads > LARGE else CLEARLY_MORE
+        return tried is not None and allocation.slots < more * tried
 
     def nearest(self) -> Plan:
         """The plan that misses fewest goals, then by the least; simulated."""
@@ -212,12 +233,14 @@ class _Search:
 
     def _sizings(self, margins: tuple[float, ...]) -> Iterator[_Sizing]:
         """Every allocator at every margin, once each; refusals are kept."""
-        request, known = self.request, set()
+        request, known, largest = self.request, set(), 0
         headroom = request.pipeline.goals.headroom
         assert headroom is not None
         for margin, allocator in itertools.product(margins, self._choices("allocator")):
             if self.quick and allocator.name == Percentile.name and margin not in FEW_MARGINS:
                 continue  # It takes much longer than all others together.
+            if self.quick and largest > LARGE and margin not in MARGINS:
+                continue
             rate = min(request.rate * margin / (1 - headroom), LARGEST)
             answer = request.allocate(self._sized_by(allocator, margin), rate)
             if isinstance(answer, Refusal):
@@ -226,6 +249,7 @@ class _Search:
             key = tuple(entry.bundles for entry in answer)
             if key not in known:
                 known.add(key)
+                largest = max(largest, answer.total_threads)
                 yield _Sizing(allocator, answer, self._least_cost(answer))
 
     def _least_cost(self, allocation: Allocation) -> float:
@@ -250,9 +274,11 @@ class _Search:
         if not self._is_open(family):
             return [getattr(self.request.scheduler, family)]
         built_in = registry.FAMILIES[family].built_in
-        if self.quick and family == "placer":
-            return [Choice(name) for name in QUICK_PLACERS]
         return [EXACT if name == EXACT.name else Choice(name) for name in built_in]
+
+    @property
+    def _most_placed(self) -> int:
+        return MOST_QUICKLY_PLACED if self.quick else MOST_THREADS_PLACED
 
     def _sized_by(self, allocator: Choice, margin: float) -> Choice:
         """`percentile` keeps its margin from the latency goals, too: bursts and threads that share
@@ -262,11 +288,17 @@ class _Search:
             return allocator
         return Choice(Percentile.name, {"share": Percentile.share / max(margin, 1.0)})
 
+    def _placers(self, sizing: _Sizing) -> list[Choice]:
+        if not (self.quick and self._is_open("placer")):
+            return self._choices("placer")
+        names = quick_placers(self.request.pipeline.topology, sizing.allocation)
+        return [Choice(name) for name in names]
+
     def _placed(self, sizing: _Sizing) -> Iterator[Plan]:
         """The sizing by every placer, as long as there is effort left."""
         cheapest = math.inf
-        for placer in self._choices("placer"):
-            if self.plans and self._threads_placed > MOST_THREADS_PLACED:
+        for placer in self._placers(sizing):
+            if self.plans and self._threads_placed > self._most_placed:
                 return
             if self.quick and self.made >= MOST_QUICK:
                 return
@@ -298,7 +330,10 @@ class _Search:
         )
 
 
-def _threads(allocation: Allocation) -> tuple[int, ...]:
+def _kind(allocation: Allocation) -> tuple[int, ...]:
+    """Of sizes in hardly more slots, those of one kind are not told apart."""
+    if allocation.total_threads > LARGE:
+        return ()
     return tuple(entry.threads for entry in allocation)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,9 +12,12 @@ from hypothesis import strategies as st
 
 from slotwise.adaptation import Adaptation, Rules, Step
 from slotwise.controllers._forecast import Quiet, forecast
+from slotwise.controllers._present import Present
+from slotwise.controllers._trial import MOST_VISITS, tried
 from slotwise.controllers.base import Situation
 from slotwise.controllers.look_ahead import LookAhead, _is_time
 from slotwise.model import Goals, Schedule, ServiceRate, missed
+from slotwise.prediction import predict
 from slotwise.simulation import Arrivals, Options, SimulatedDeployment
 from slotwise.testing.controllers import check_plan
 from tests.controllers.timelines import pipeline, plan_at
@@ -23,6 +27,8 @@ RATE = 15.0
 GOALS = Goals(rate=RATE, latency_p99_ms=4000.0, machines=12)
 SLOW = {"work": ServiceRate(10.0), "out": ServiceRate(100.0)}
 """Tenfold slower than usual, so that an hour is soon simulated."""
+MOST_RETURNS = 3
+"""In an hour: after 5, 10 and 20 minutes of quiet, the fourth would take 40 more."""
 
 
 def steps(schedule: Schedule, seconds: float, seed: int = 0) -> list[Step]:
@@ -58,6 +64,12 @@ def test_machines_are_given_back_when_they_have_not_been_needed_for_some_time() 
     assert not any(missed(GOALS.judge(seen)) for seen in last)
 
 
+def returns(slots: list[int]) -> int:
+    """How often more came after fewer."""
+    changes = [after - before for before, after in pairwise(slots) if after != before]
+    return sum(before < 0 < after for before, after in pairwise(changes))
+
+
 def test_a_constant_rate_changes_nothing() -> None:
     assert applied(steps(Schedule.stairs([1.0], step_s=600.0), 2400.0)) == []
 
@@ -66,8 +78,10 @@ def test_changes_are_bounded_on_random_load_shapes() -> None:
     @settings(max_examples=2, deadline=None, derandomize=True)
     @given(st.lists(st.floats(0.1, 4.0), min_size=6, max_size=6), st.integers(0, 1000))
     def holds(shape: list[float], seed: int) -> None:
-        made = applied(steps(Schedule.stairs(shape, step_s=300.0), 3600.0, seed))
+        whole = steps(Schedule.stairs(shape, step_s=300.0), 3600.0, seed)
+        made = applied(whole)
         assert len(made) <= LookAhead().changes_per_hour
+        assert returns([step.plan.slots for step in whole]) <= MOST_RETURNS
         for step in made:
             assert step.decision is not None
             assert step.decision.plan is not None
@@ -86,6 +100,22 @@ def test_trouble_at_a_higher_rate_is_another_one(offered: list[float], is_time: 
     situation = SimpleNamespace(observations=seen, last=lambda seconds: seen)
     look: Any = SimpleNamespace(situation=situation, missed_lately=(True,) * len(seen))
     assert _is_time(look) is is_time
+
+
+def test_a_trial_takes_so_many_tuples_whatever_the_rate() -> None:
+    """90 million visits come within the horizon, and 60 million inputs wait."""
+    rate, waiting = 50_000.0, {"in": 60e6}
+    fast = {"work": ServiceRate(10_000.0), "out": ServiceRate(100_000.0)}
+    plan = plan_at(80_000.0, pipeline(GOALS, fast))
+    ahead = forecast([(60.0, rate)], 10.0, 600.0, DAY_S)
+    found = tried(Present(plan, plan.pipeline, {}, waiting), plan, ahead, 600.0, GOALS)
+    visits = sum(
+        load.arrival_rate * ((window.end_s or 0.0) - (window.start_s or 0.0))
+        for window in found.windows
+        for load in window.operators
+    )
+    assert visits == pytest.approx(MOST_VISITS, rel=0.05)
+    assert found.recovery_s == pytest.approx(60e6 / (predict(plan).capacity - rate))
 
 
 def rates(of: list[float]) -> list[tuple[float, float]]:

@@ -124,13 +124,18 @@ def test_the_contest(
     assert contest.slots == ours[1] / 10
     assert (contest.least, contest.least_s) == ("threshold", 50.0)
     assert (contest.is_best, contest.dominating) == (is_best, dominating)
-    assert contest.cheaper == cheaper
-    told = " ".join(verdicts([contest]))
+    assert tuple(contest.cheaper) == cheaper
+    told = " ".join(verdicts([contest], 1000.0))
     assert ("is not best on step" in told) == (not is_best)
+    assert ("flink, which misses goals for 9% of the time" in told) == bool(cheaper)
+    assert ("the least of both, time in violation and slot-hours, on 1 (step)" in told) == (
+        is_best and not cheaper
+    )
+    assert f"within 15% of the clairvoyant's on {'0' if ours[1] > 11.5 else '1 (step)'} of" in told
 
 
 def test_without_ours_there_is_no_contest() -> None:
-    assert list(verdicts([])) == []
+    assert list(verdicts([], 1000.0)) == []
 
 
 class TestStudy:

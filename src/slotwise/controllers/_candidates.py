@@ -23,7 +23,7 @@ from slotwise.model import (
 )
 from slotwise.model.decision import kind_of
 from slotwise.planner import Request, check_budget
-from slotwise.search import least_cost, promising
+from slotwise.search import least_cost, promising, quick_placers
 
 ESTIMATED = 3.0
 """Predicted latencies of busy slots with many threads may be too high by so much."""
@@ -54,9 +54,7 @@ class Candidates:
 
     def moved(self, rate: float) -> Iterator[Plan]:
         """The same threads in other slots, and without the machines that are slow."""
-        for placer in (Choice("traffic"), placer_of(self.current), Choice("partition")):
-            if placer.name == "traffic" and self.seen.thread_traffic is None:
-                continue
+        for placer in self._movers():
             with contextlib.suppress(SlotwiseError):
                 plan = self._placed_again(placer, rate)
                 if kind_of(self.current, plan) == "re-place":
@@ -64,6 +62,14 @@ class Candidates:
         if self.now.speeds and self.current.pipeline.cluster is None:
             cluster = renamed(self.current.cluster, self.current.cluster, self.now.speeds)
             yield in_pipeline(replace(self.current, cluster=cluster, rate=rate), self.now.given)
+
+    def _movers(self) -> Iterator[Choice]:
+        if self.seen.thread_traffic is not None:
+            yield Choice("traffic")
+        yield placer_of(self.current)
+        topology, allocation = self.current.pipeline.topology, self.current.allocation
+        if "partition" in quick_placers(topology, allocation):
+            yield Choice("partition")
 
     def _placed_again(self, placer: Choice, rate: float) -> Plan:
         here = replace(self._pipeline(), catalog=(), cluster=self.now.plan.cluster)

@@ -13,6 +13,7 @@ from slotwise.controllers._forecast import Forecast
 from slotwise.controllers._goals import LATENCIES, SPARE_AT_FIRST, most_busy, must_hold
 from slotwise.controllers._present import Present, present
 from slotwise.controllers._trial import Trial, tried
+from slotwise.controllers._turns import Turns
 from slotwise.controllers.base import Situation
 from slotwise.model import Goals, Plan, Prediction, SlotwiseError, missed
 from slotwise.model.deployment import RESTART_PAUSE_S
@@ -46,6 +47,13 @@ class Outlook:
     def candidates(self) -> Candidates:
         situation = self.situation
         return Candidates(self.now, situation.plan, situation.seen, situation.goals)
+
+    def patience_s(self, usual_s: float) -> float:
+        """How long it must have been quiet before slots are given back: twice as long for each time
+        that they were needed again; 0 while they are being given back.
+        """
+        turns = Turns.of(self.situation)
+        return 0.0 if turns.shrinking else usual_s * 2.0**turns.taken_back
 
     @property
     def restart_s(self) -> float:
@@ -154,11 +162,13 @@ class Outlook:
     def moves(self, plan: Plan) -> bool:
         return plan.threads == self.situation.plan.threads
 
-    def remedies(self, seconds: float) -> Iterator[Plan]:
-        """The same threads elsewhere, then other threads, cheapest first."""
-        rate = self.ahead.high(seconds)
-        yield from self.candidates.moved(rate)
-        yield from self.candidates.sized(rate)
+    def moved(self, seconds: float) -> Iterator[Plan]:
+        """The same threads elsewhere."""
+        return self.candidates.moved(self.ahead.high(seconds))
+
+    def sized(self, seconds: float) -> Iterator[Plan]:
+        """Other threads or machines, cheapest first."""
+        return self.candidates.sized(self.ahead.high(seconds))
 
     def highest(self, past_s: float) -> float:
         """The highest rate of the past and of the forecast."""

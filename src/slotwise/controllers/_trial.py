@@ -4,11 +4,10 @@ The simulation begins with the tuples that wait now. To go over to another plan,
 still for the pause. Windows are as long as a period and are judged like one. They follow each other
 in real time until the goals are kept (again). From the rest of the time WINDOWS of them are taken.
 
-The work is bounded by MOST_VISITS. Where the rest of the time has more, the forecast is played
-faster:
-what a queue forgets takes it a number of tuples, not of seconds, and at such rates it has
-forgotten before the forecast has changed much. Where even the pause has too many tuples, the
-backlog is taken for a fluid, which at such rates it is.
+The work is bounded by MOST_VISITS, whatever the rate. Where the rest of the time has more, the
+forecast is played faster: what a queue forgets takes it a number of tuples, not of seconds, and at
+such rates it has forgotten before the forecast has changed much. Where even the pause, or what
+waits, has too many tuples, the backlog is taken for a fluid, which at such rates it is.
 
 All plans see the same arrivals and the same service times (one seed).
 """
@@ -33,7 +32,8 @@ WINDOWS = 10
 RECOVERY = 6
 """Windows that follow each other from now on, at most."""
 MOST_VISITS = 400_000
-"""Until the plan has recovered, and as many after that: one or two tenths of a second."""
+"""By the tuples that come until the plan has recovered, by those that waited, and by those that
+come after that: three times as many together at most, usually a tenth of a second."""
 DEVIATIONS = 2.0
 """Of a latency between windows, for which there must be room up to its goal."""
 
@@ -78,9 +78,12 @@ def tried(
 ) -> Trial:
     """`plan` for so many seconds from now; a `pause_s` of 0: it is in effect already."""
     believed = now.believed(plan)
-    per_second = ahead.high(seconds) * sum(visits(believed).values())
+    per_input = visits(believed)
+    each = sum(per_input.values())
+    per_second = ahead.high(seconds) * each
     periods = int(MOST_VISITS / (per_second * ahead.period_s))
-    if per_second * (pause_s + ahead.period_s) <= MOST_VISITS:
+    soon = per_second * (pause_s + ahead.period_s)
+    if max(soon, _inputs(now.waiting, per_input) * each) <= MOST_VISITS:
         begun = _recovered(now, believed, ahead, goals, pause_s, min(RECOVERY, periods))
     else:
         begun = _drained(believed, now.waiting, ahead.high(), pause_s)
@@ -127,14 +130,18 @@ def _recovered(
 
 def _drained(believed: Plan, waits: Mapping[str, float], rate: float, pause_s: float) -> _Begun:
     """What waits and what comes in the pause, as a fluid; less than a second of it is none."""
-    per_input = visits(believed)
-    counts = (count / per_input[name] for name, count in waits.items() if per_input[name] > 0)
-    inputs = max(counts, default=0.0) + rate * pause_s
+    inputs = _inputs(waits, visits(believed)) + rate * pause_s
     if inputs < rate:
         return _Begun(waits, 0.0, 0.0)
     spare = max(predict(believed, rate).capacity - rate, 1e-3 * rate)
     drained_s = pause_s + inputs / spare
     return _Begun({}, drained_s, drained_s)
+
+
+def _inputs(waits: Mapping[str, float], per_input: Mapping[str, float]) -> float:
+    """How many inputs the waiting tuples stand for, at the operator where that is most."""
+    counts = (count / per_input[name] for name, count in waits.items() if per_input[name] > 0)
+    return max(counts, default=0.0)
 
 
 def _windows(

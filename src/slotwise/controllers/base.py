@@ -50,6 +50,8 @@ class Situation:
     last."""
     changes: Sequence[Change] = ()
     """All that were made, newest last."""
+    slots_before: Sequence[int] = ()
+    """Per change, the slots of the plan that it replaced; without entries, that is not known."""
 
     @property
     def seen(self) -> Observation:

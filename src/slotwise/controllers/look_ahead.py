@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar
 
 from slotwise.controllers import _reasons
@@ -13,10 +14,10 @@ from slotwise.controllers._options import check_positive
 from slotwise.controllers._outlook import LATELY_S, Outlook
 from slotwise.controllers._plans import changed
 from slotwise.controllers._trial import Trial
+from slotwise.controllers._turns import Turns
 from slotwise.controllers.base import Situation
 from slotwise.model import Decision, Goals
 
-HOUR_S = 3600.0
 MOST_TRIED, MOST_MOVED = 4, 2
 """Plans with other threads, and with the same ones elsewhere, that are simulated for a decision."""
 STEP = 1.08
@@ -29,6 +30,8 @@ ABOUT = 1.1
 """Rates that are higher by no more than this are about the same."""
 QUIET_S = (300.0, 600.0, 1200.0, 2400.0, 4800.0, 9600.0)
 """For so long a smaller plan must have been enough."""
+FOR_SMALLER = 2 / 3
+"""After this part of the changes, none is made to a smaller plan."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,10 @@ class LookAhead:
        such times lasted before, is worth `worth` times the seconds in violation that it takes to
        get there. The goals are then kept by a margin.
 
-    At most `changes_per_hour` changes, and half as many to smaller plans. What is not measured
-    counts as before. `season_s` is the length of the period after which rates repeat, a day.
+    At most `changes_per_hour` changes; a third of them is kept for larger plans. Each time within
+    an hour that slots which were given back were needed again, it takes twice as long until some
+    are given back the next time. What is not measured counts as before. `season_s` is the length of
+    the period after which rates repeat, a day.
     """
 
     name: ClassVar[str] = "look-ahead"
@@ -56,7 +61,7 @@ class LookAhead:
     lead_s: float = 30.0
     season_s: float = 86_400.0
     worth: float = 20.0
-    changes_per_hour: int = 6
+    changes_per_hour: int = 12
 
     def __post_init__(self) -> None:
         check_positive(
@@ -68,7 +73,7 @@ class LookAhead:
         )
 
     def decide(self, situation: Situation) -> Decision:
-        made = sum(1 for change in situation.changes if change.at_s > situation.now_s - HOUR_S)
+        made = Turns.of(situation).changes
         if made >= self.changes_per_hour:
             return Decision.keep(f"{made} changes within the last hour are as many as allowed")
         ahead = forecast(situation.rates, situation.period_s, self.horizon_s, self.season_s)
@@ -77,7 +82,7 @@ class LookAhead:
         look = Outlook(situation, ahead)
         if look.is_missed or look.will_be_missed(self.lead_s):
             return self._relieved(look)
-        smaller = None if 2 * made >= self.changes_per_hour else self._smaller(look)
+        smaller = None if made >= FOR_SMALLER * self.changes_per_hour else self._smaller(look)
         return smaller or Decision.keep(f"the goals are kept {_reasons.forecast(look)}")
 
     def _relieved(self, look: Outlook) -> Decision:
@@ -117,9 +122,14 @@ class LookAhead:
         return takes_s if keep.lasting_s > 0 else max(takes_s, keep.violation_s / 2)
 
     def _trials(self, look: Outlook, goals: Goals) -> Iterator[Trial]:
-        """Of plans in turn; after one with other threads, of clearly larger ones."""
+        """Of the same threads elsewhere, then of other threads; after those, of clearly larger
+        plans.
+        """
         slots, moved, sized = 0.0, 0, 0
-        for plan in look.remedies(self.horizon_s):
+        for plan in islice(look.moved(self.horizon_s), MOST_MOVED):
+            yield look.tried(plan, self.horizon_s, goals)
+            moved += 1
+        for plan in look.sized(self.horizon_s):
             if look.moves(plan):
                 if moved < MOST_MOVED:
                     yield look.tried(plan, self.horizon_s, goals)
@@ -145,11 +155,14 @@ class LookAhead:
         falling = Quiet.below(situation.rates, ABOUT * look.ahead.high())
         if QUIET_S[0] / 2 <= falling.so_far_s < QUIET_S[0]:
             return  # A better one is near.
+        patience_s = look.patience_s(QUIET_S[0])
         for quiet_s in QUIET_S:
             rate = look.highest(quiet_s)
             quiet = Quiet.below(situation.rates, rate)
             if quiet.so_far_s < quiet_s:
                 return
+            if quiet_s < patience_s:
+                continue
             # What this plan can spare is not known for longer than it is in effect.
             if rate > known and _is_ripe(min(quiet.so_far_s, since_s), situation.period_s):
                 paid_s = min(quiet.further_s, since_s) / self.worth

@@ -120,9 +120,17 @@ class Cluster:
     def price_per_hour(self) -> float:
         return math.fsum(node.price_per_hour for node in self.nodes)
 
+    @cached_property
+    def slot_list(self) -> tuple[Slot, ...]:
+        """All of them, in order."""
+        return tuple(Slot(node.name, number) for node in self.nodes for number in range(node.slots))
+
+    @cached_property
+    def slot_names(self) -> tuple[str, ...]:
+        return tuple(map(str, self.slot_list))
+
     def slot(self, position: int) -> Slot:
-        node = int(self.slot_node[position])
-        return Slot(self.nodes[node].name, position - int(self.first_slot[node]))
+        return self.slot_list[position]
 
     def first(self, slots: int) -> Cluster:
         """The same cluster with only its first `slots` slots; what is cut keeps its memory."""

@@ -184,10 +184,7 @@ def slot_loads(cluster: Cluster, cpu: Floats, memory: Floats) -> tuple[SlotLoad,
     """All slots; `cpu` and `memory` are per slot, in reference slots."""
     share_cpu = (cpu / cluster.slot_cpu).tolist()
     share_memory = (memory / cluster.slot_memory).tolist()
-    return tuple(
-        SlotLoad(str(cluster.slot(slot)), share_cpu[slot], share_memory[slot])
-        for slot in range(cluster.slots)
-    )
+    return tuple(map(SlotLoad, cluster.slot_names, share_cpu, share_memory))
 
 
 def node_loads(cluster: Cluster, cpu: Floats, memory: Floats) -> tuple[SlotLoad, ...]:

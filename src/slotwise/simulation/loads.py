@@ -212,8 +212,7 @@ def _sent(run: Run) -> Integers:
 
 
 def thread_loads(run: Run, names: list[str], asked: Floats) -> tuple[ThreadLoad, ...]:
-    threads = run.world.threads
-    slots = {slot: str(run.plan.cluster.slot(slot)) for slot in np.unique(threads["slot"]).tolist()}
+    threads, slots = run.world.threads, run.plan.cluster.slot_names
     rows = zip(
         threads["operator"].tolist(),
         threads["place"].tolist(),

@@ -10,6 +10,13 @@ from slotwise.studies.controller_results import OURS, Results, label, strategies
 
 CLOSE = 1.15
 """Slot-hours are close to the clairvoyant's up to so many times them."""
+WHY = {
+    "bursts": "A burst is seen when it has begun. One that meets a smaller plan is in violation "
+    "until a change is made and the backlog is worked off, which takes about as long as the burst: "
+    "so slots that were needed again are kept for longer and longer. The clairvoyant changes "
+    "before each burst and after it, without a pause."
+}
+"""Shapes on which no controller that only sees the past comes close, and why."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +32,13 @@ class Contest:
     least_s: float
     dominating: tuple[str, ...]
     """Controllers with no more of either, and less of one."""
-    cheaper: tuple[str, ...]
-    """Controllers with fewer slot-hours and more time in violation."""
+    cheaper: Mapping[str, float]
+    """Controllers with fewer slot-hours and more time in violation, and their seconds of that."""
+
+    @property
+    def is_least_in_both(self) -> bool:
+        """Nobody has less time in violation or fewer slot-hours."""
+        return self.is_best and not self.cheaper
 
     @property
     def is_best(self) -> bool:
@@ -62,26 +74,20 @@ def _contest(
         for name, (missed_s, used) in others.items()
         if missed_s <= violation_s and used <= slots and (missed_s, used) != (violation_s, slots)
     ]
-    cheaper = [
-        name for name, (missed_s, used) in others.items() if used < slots and missed_s > violation_s
-    ]
-    return Contest(
-        shape, violation_s, slots, least, others[least][0], tuple(dominating), tuple(cheaper)
-    )
+    cheaper = {
+        name: missed_s
+        for name, (missed_s, used) in others.items()
+        if used < slots and missed_s > violation_s
+    }
+    return Contest(shape, violation_s, slots, least, others[least][0], tuple(dominating), cheaper)
 
 
-def verdicts(contests: Sequence[Contest]) -> Iterator[str]:
-    """Where ours is best, and where it is not."""
-    if not contests:
-        return
-    best = [each.shape for each in contests if each.is_best]
-    close = [each.shape for each in contests if each.slots <= CLOSE]
-    yield (
-        f"{OURS} has the least time in violation of all controllers, and no other has as little "
-        f"with fewer slot-hours, on {len(best)} of {counted(len(contests), 'load shape')}"
-        f"{': ' + ', '.join(best) if best else ''}. Its slot-hours are within 15 % of the "
-        f"clairvoyant's on {len(close)}{': ' + ', '.join(close) if close else ''}."
-    )
+def verdicts(contests: Sequence[Contest], day_s: float) -> Iterator[str]:
+    """Where ours is best, where it is not, and why."""
+    if contests:
+        yield _ranks(contests)
+        yield from _cheaper(contests, day_s)
+        yield from _beside_the_clairvoyant(contests)
     for each in contests:
         if each.is_best:
             continue
@@ -91,3 +97,42 @@ def verdicts(contests: Sequence[Contest]) -> Iterator[str]:
             f"{each.least_s:,.0f} s of {label(each.least)}; as good or better in both figures: "
             f"{better}."
         )
+
+
+def _ranks(contests: Sequence[Contest]) -> str:
+    best = [each.shape for each in contests if each.is_best]
+    both = [each.shape for each in contests if each.is_least_in_both]
+    return (
+        f"{OURS} has the least time in violation of all controllers, and no other has as little "
+        f"with fewer slot-hours, on {_listed(best)} of {counted(len(contests), 'load shape')}. "
+        f"It has the least of both, time in violation and slot-hours, on {_listed(both)}."
+    )
+
+
+def _cheaper(contests: Sequence[Contest], day_s: float) -> Iterator[str]:
+    """Who has fewer slot-hours, and how often they miss goals."""
+    for each in contests:
+        if each.cheaper:
+            others = "; ".join(
+                f"{label(name)}, which misses goals for {missed_s / day_s:.0%} of the time"
+                for name, missed_s in each.cheaper.items()
+            )
+            ours = f"{OURS} does for {each.violation_s / day_s:.1%}"
+            yield f"{each.shape.capitalize()}, fewer slot-hours: {others}; {ours}."
+
+
+def _beside_the_clairvoyant(contests: Sequence[Contest]) -> Iterator[str]:
+    close = [each.shape for each in contests if each.slots <= CLOSE]
+    yield (
+        f"The slot-hours of {OURS} are within {CLOSE - 1:.0%} of the clairvoyant's on "
+        f"{_listed(close)} of {counted(len(contests), 'load shape')}."
+    )
+    for each in contests:
+        if each.slots > CLOSE:
+            slots = f"{each.slots:.2f} times the clairvoyant's slot-hours"
+            yield f"{each.shape.capitalize()}: {slots}. {WHY.get(each.shape, '')}".strip()
+
+
+def _listed(shapes: Sequence[str]) -> str:
+    """`2 (step, ramp)`."""
+    return f"{len(shapes)} ({', '.join(shapes)})" if shapes else "0"

@@ -60,13 +60,11 @@ def _overall(results: Results) -> Table:
         "cost ÷ best",
         "changes per day",
         "pause s per day",
-        "longest decision s",
     )
     return Table(ALL, columns, tuple(_total(results, name) for name in strategies()))
 
 
 def _total(results: Results, strategy: str) -> tuple[Cell, ...]:
-    longest = [results.figure(day, strategy, "longest_decision_s") for day in results.days]
     violation_s = results.mean(strategy, results.violation)
     return (
         label(strategy),
@@ -75,7 +73,6 @@ def _total(results: Results, strategy: str) -> tuple[Cell, ...]:
         results.mean(strategy, lambda day, name: results.relative(day, name, "cost")),
         results.mean(strategy, lambda day, name: results.figure(day, name, "changes")),
         results.mean(strategy, lambda day, name: results.figure(day, name, "pause_s")),
-        max((round(value, 3) for value in longest if value is not None), default=None),
     )
 
 
@@ -187,7 +184,7 @@ def _remarks(results: Results) -> Iterator[str]:
             for violation_s, slots, name in ranked[:3]
         )
         yield f"{shape.capitalize()}: least time in violation, mean of the workloads: {first}."
-    yield from verdicts(list(contests(results)))
+    yield from verdicts(list(contests(results)), results.day_s)
     for (workload, shape, name), row in results.rows.items():
         if row["problem"] is not None:
             yield f"{label(name)} on {workload}, {shape}: {row['problem']}"
