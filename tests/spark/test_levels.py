@@ -96,7 +96,7 @@ def test_other_threads_of_an_aggregate_leave_the_query_as_it_is() -> None:
     assert few.first_task == many.first_task
     assert few.partition_task == many.partition_task
     sent = [
-        list(Routes(counting(threads), layout(counting(threads))).candidates(0, "_out0", False))
+        list(Routes(counting(threads), layout(counting(threads))).candidates(0, False))
         for threads in (1, 8)
     ]
     assert sent[0] == sent[1]
@@ -130,7 +130,7 @@ def test_tuples_for_later_levels_are_carried_in_the_slot_they_go_to() -> None:
     of = topology("s>a", "a>k", "s>k")
     made = plan(of, {"a": 2, "k": 2}, slots=[0, 0, 1, 1, 0])
     routes = Routes(made, layout(made))
-    sent = list(routes.candidates(of.index["s"], "_out0", False))[1]
+    sent = list(routes.candidates(of.index["s"], False))[1]
     # k's thread 0 is in slot 1, where thread 1 of a is; its thread 1 is in slot 0, as a's thread 0.
     assert "element_at(array(1, 0)" in sent
 
@@ -145,7 +145,7 @@ def test_salts_reach_their_partition() -> None:
 def test_emulated_selectivity_sends_copies_and_parts() -> None:
     of = topology("s>a:2.5", "a>k")
     made = plan(of)
-    found = list(Routes(made, layout(made)).candidates(0, "_out0", False))
+    found = list(Routes(made, layout(made)).candidates(0, False))
     assert [route.startswith("IF(") for route in found] == [False, False, True]
 
 

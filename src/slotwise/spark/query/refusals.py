@@ -8,6 +8,7 @@ from typing import Literal
 from slotwise.model import Operator, Pipeline, SlotwiseError, Topology, counted
 from slotwise.spark.query.aggregate import results_of
 from slotwise.spark.query.functions import Function
+from slotwise.spark.query.keys import are_same, as_grouping, keys_of
 from slotwise.spark.query.levels import Layout
 
 Mode = Literal["real-time", "micro-batch"]
@@ -15,11 +16,14 @@ Mode = Literal["real-time", "micro-batch"]
 
 def mode_of(pipeline: Pipeline, functions: Mapping[int, Function]) -> Mode:
     """The engine asked for; `auto` is real-time when no operator needs Python processes."""
-    in_python = [i for i, function in functions.items() if function.on_batches]
+    in_python = [i for i, function in functions.items() if function.runs_python]
     if pipeline.engine == "real-time" and in_python:
         name = pipeline.topology.operators[in_python[0]].name
+        kind = "is a Python function on Arrow batches"
+        if not functions[in_python[0]].on_batches:
+            kind = "calls a Python UDF"
         raise SlotwiseError(
-            f"operator '{name}' is a Python function on Arrow batches, which real-time mode cannot "
+            f"operator '{name}' {kind}, which real-time mode cannot "
             "run: use an expression or a function of columns, or set engine: micro-batch"
         )
     if pipeline.engine != "auto":
@@ -108,11 +112,12 @@ def _check_aggregate(topology: Topology, operator: Operator) -> None:
         raise SlotwiseError(
             f"aggregate '{name}' computes nothing: add a result, such as n: count(*)"
         )
-    keys = tuple(key.strip() for key in aggregate["by"].split(","))
+    keys = keys_of(aggregate["by"])
+    if not all(keys):
+        raise SlotwiseError(f"aggregate '{name}' has an empty key in by: {aggregate['by']}")
     for stream in topology.streams:
-        if stream.target == name and stream.grouping.fields != keys:
-            wanted = keys[0] if len(keys) == 1 else f"[{', '.join(keys)}]"
+        if stream.target == name and not are_same(stream.grouping.fields, keys):
             raise SlotwiseError(
                 f"stream {stream} must send equal keys to one thread of aggregate '{name}': "
-                f"set grouping: {{fields: {wanted}}}"
+                f"set grouping: {as_grouping(keys)}"
             )
