@@ -7,9 +7,8 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ruamel.yaml import YAML
 
-from slotwise.spark.query.keys import are_same, as_grouping, field_named, keys_of
+from slotwise.spark.query.keys import are_same, field_named, keys_of
 from slotwise.spark.query.names import literal, quoted
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
@@ -44,12 +43,6 @@ def test_what_a_key_is_called_is_no_part_of_it() -> None:
     assert are_same(["CAST(x AS INT)"], ["CAST(x AS INT) as `of x`"])
     assert not are_same(["CAST(x AS INT)"], ["CAST(x AS BIGINT)"])
     assert not are_same(["a"], ["a", "b"])
-
-
-@given(st.lists(NAMES.filter(str.isprintable) | st.sampled_from(["no", "1.5"]), min_size=1))
-def test_a_grouping_in_a_refusal_is_yaml(keys: list[str]) -> None:
-    read = YAML(typ="safe").load(f"grouping: {as_grouping(keys)}")["grouping"]["fields"]
-    assert ([read] if isinstance(read, str) else read) == keys
 
 
 @given(NAMES)

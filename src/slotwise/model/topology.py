@@ -53,9 +53,13 @@ class Logic:
     expr: str | None = None
     flat: bool = False
     aggregate: tuple[tuple[str, str], ...] = ()
+    distinct: tuple[str, ...] = ()
+    """Keys: of the tuples that have the same, the first is sent on."""
     key_groups: int = KEY_GROUPS
-    """Of an aggregate: its keys are divided into so many groups for good, and the groups among its
-    threads, of which it has no more."""
+    """Of a keyed operator: its keys are divided into so many groups for good, and the groups among
+    its threads, of which it has no more."""
+    where: str | None = None
+    """A condition: tuples for which it is true are sent on as they are."""
     python: str | None = None
     on_error: ErrorPolicy = "fail"
     """What a tuple does on which the expression fails: end the query, or be counted and skipped."""
@@ -65,7 +69,12 @@ class Logic:
     @property
     def is_empty(self) -> bool:
         """Nothing to compute: a run has the operator only take the time that its profile says."""
-        return not (self.expr or self.aggregate or self.python)
+        return not (self.expr or self.where or self.is_keyed or self.python)
+
+    @property
+    def is_keyed(self) -> bool:
+        """It remembers something for each key."""
+        return bool(self.aggregate or self.distinct)
 
 
 @dataclass(frozen=True)

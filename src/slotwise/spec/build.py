@@ -36,6 +36,7 @@ from slotwise.spec.build_profiles import (
 )
 from slotwise.spec.document import (
     GROUPS,
+    DistinctDocument,
     FieldsDocument,
     NodeDocument,
     OperatorDocument,
@@ -115,11 +116,17 @@ def _topology(document: TopologyDocument) -> Topology:
 
 
 def _operator(name: str, document: OperatorDocument) -> Operator:
-    aggregate = dict(document.aggregate)
+    aggregate, keys = dict(document.aggregate), document.distinct
+    groups = aggregate.pop(GROUPS, KEY_GROUPS)
+    if isinstance(keys, DistinctDocument):
+        groups = keys.key_groups
+        keys = keys.by
     logic = Logic(
         document.expr,
         document.flat,
-        key_groups=int(aggregate.pop(GROUPS, KEY_GROUPS)),
+        where=document.where,
+        distinct=() if keys is None else _as_tuple(keys),
+        key_groups=int(groups),
         aggregate=tuple((name, str(sql)) for name, sql in aggregate.items()),
         python=document.python,
         on_error=document.on_error,
@@ -224,7 +231,10 @@ def _topology_document(topology: Topology) -> dict[str, Any]:
 def _operator_document(operator: Operator) -> dict[str, Any]:
     logic = dataclasses.asdict(operator.logic)
     logic |= {key: dict(logic[key]) for key in ("aggregate", "options")}
-    if (groups := logic.pop(GROUPS)) != KEY_GROUPS:
+    groups, logic["distinct"] = logic.pop(GROUPS), list(logic["distinct"]) or None
+    if groups != KEY_GROUPS and logic["distinct"]:
+        logic["distinct"] = {"by": logic["distinct"], GROUPS: groups}
+    elif groups != KEY_GROUPS:
         logic["aggregate"][GROUPS] = groups
     return {"kind": operator.kind, "share": operator.share, **logic}
 

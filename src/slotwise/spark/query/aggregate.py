@@ -10,11 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
 from slotwise.model import Logic, SlotwiseError, counted
-from slotwise.spark.query.expressions import check_keys, field, in_users_words, key_column, view
+from slotwise.spark.query.expressions import (
+    ONE_BY_ONE,
+    REFUSALS,
+    check_keys,
+    field,
+    in_users_words,
+    key_column,
+    view,
+)
 from slotwise.spark.query.keys import keys_of
 from slotwise.spark.query.routing import OWN_SALT, Routes
 
@@ -31,34 +38,58 @@ def results_of(logic: Logic) -> dict[str, str]:
     return {name: text for name, text in logic.aggregate if name not in (BY, HAVING)}
 
 
+def keys_by(logic: Logic) -> tuple[str, ...]:
+    """The keys of an aggregate, or of what is to be distinct."""
+    return logic.distinct or keys_of(dict(logic.aggregate)[BY])
+
+
 def aggregated(frame: DataFrame, routes: Routes, record: str) -> tuple[DataFrame, str]:
     """(the rows after the aggregate, with its results in `_out`; what was done, as text).
 
     `record` is the column that brings the aggregate its input tuples.
     """
-    own = routes.layout.aggregate
-    assert own is not None
-    logic = routes.layout.topology.operators[own].logic
-    passing = routes.layout.passing(routes.layout.level[own])
-    carried = [name for name in frame.columns if name != "_hop"]
-    keys, made = keys_of(dict(logic.aggregate)[BY]), results_of(logic)
-    seen = view(frame, record)
+    assert routes.layout.aggregate is not None
+    logic = routes.layout.topology.operators[routes.layout.aggregate].logic
+    seen, keys, made = view(frame, record), keys_by(logic), results_of(logic)
     names = check_keys(seen, keys, "it")
     _check_results(seen, names, made)
-    groups = [f"_key{number}" for number in range(len(keys))]
+    results = [functions.expr(text) for text in made.values()]
+    answer = functions.struct(
+        *(functions.col(f"_key{n}").alias(name) for n, name in enumerate(names)),
+        *(functions.col(f"_made{n}").alias(name) for n, name in enumerate(made)),
+    )
+    text = f"{by_hash(routes, keys)}; {', '.join(made.values())}"
+    return grouped(frame, routes, record, results, answer), text
+
+
+def by_hash(routes: Routes, keys: Iterable[str]) -> str:
+    """The shuffle to the level of the keyed operator, as text."""
+    assert routes.layout.aggregate is not None
+    partitions = counted(routes.layout.tasks[routes.layout.aggregate], "partition")
+    return f"→ {partitions} by hash({', '.join(keys)})"
+
+
+def grouped(
+    frame: DataFrame, routes: Routes, record: str, results: list[Column], answer: Column
+) -> DataFrame:
+    """The rows after Spark's groupBy. `answer` is a struct of `_key{n}`, and of `_made{n}`, which
+    has result n; the results are computed of the fields of `record`.
+    """
+    own = routes.layout.aggregate
+    assert own is not None
+    passing = routes.layout.passing(routes.layout.level[own])
+    carried = [name for name in frame.columns if name != "_hop"]
+    keys = dict(enumerate(keys_by(routes.layout.topology.operators[own].logic)))
+    bound = with_inputs(frame, own, record, {f"_key{n}": key for n, key in keys.items()})
+    groups = [f"_key{n}" for n in keys]
     also = [functions.max("id").alias("id"), functions.max("ts").alias("ts")]
-    bound = _with_inputs(frame, own, record, dict(zip(groups, keys, strict=True)))
     if passing:
         groups.insert(0, "_salt")
         bound = bound.withColumns(_passing(routes, carried))
         also.append(functions.last("_passed").alias("_passed"))
-    results = [functions.expr(text).alias(f"_made{n}") for n, text in enumerate(made.values())]
-    grouped = bound.groupBy(*groups).agg(*results, *also)
-    partitions = counted(routes.layout.tasks[own], "partition")
-    text = f"→ {partitions} by hash({', '.join(keys)}); {', '.join(made.values())}"
-    answers = {f"_key{n}": name for n, name in enumerate(names)}
-    answers |= {f"_made{n}": name for n, name in enumerate(made)}
-    return _answers(grouped, own, answers, carried if passing else []), text
+    made = [result.alias(f"_made{n}") for n, result in enumerate(results)]
+    answers = bound.groupBy(*groups).agg(*made, *also)
+    return _answers(answers, own, answer, carried if passing else [])
 
 
 def _check_results(seen: DataFrame, keys: list[str], made: Mapping[str, str]) -> None:
@@ -80,15 +111,18 @@ def _check_results(seen: DataFrame, keys: list[str], made: Mapping[str, str]) ->
 def _check_result(seen: DataFrame, name: str, text: str) -> None:
     try:
         seen.agg(functions.expr(text))
-    except PySparkException as error:
+    except REFUSALS as error:
         problem = in_users_words(error, seen.columns)
-        if error.getCondition() in ("MISSING_GROUP_BY", "MISSING_AGGREGATION"):
+        if problem == ONE_BY_ONE:
             problem = "expected an aggregate, such as count(*), sum(x) or any_value(x)"
         raise SlotwiseError(f"its result '{name}' is {text}: {problem}") from None
 
 
-def _with_inputs(frame: DataFrame, own: int, record: str, keys: Mapping[str, str]) -> DataFrame:
-    """With the fields of the aggregate's input tuples, and its keys; NULL for those that pass."""
+def with_inputs(frame: DataFrame, own: int, record: str, keys: Mapping[str, str]) -> DataFrame:
+    """With the fields of the keyed operator's input tuples, and its keys; NULL for those that pass.
+
+    `keys`: column -> key.
+    """
     mine = functions.expr(f"_operator = {own}")
     names = [name for name in view(frame, record).columns if name not in ("id", "ts")]
     bound = frame.withColumns({name: functions.when(mine, field(record, name)) for name in names})
@@ -107,23 +141,15 @@ def _passing(routes: Routes, carried: list[str]) -> dict[str, Column]:
     }
 
 
-def _answers(
-    grouped: DataFrame, own: int, answers: Mapping[str, str], carried: Iterable[str]
-) -> DataFrame:
-    """Rows between levels again: the aggregate's results, or the tuples that passed.
-
-    `answers`: column -> the name that it has in the aggregate's tuples.
-    """
-    made = functions.struct(
-        *(functions.col(column).alias(name) for column, name in answers.items())
-    )
+def _answers(grouped: DataFrame, own: int, answer: Column, carried: Iterable[str]) -> DataFrame:
+    """Rows between levels again: the answers, or the tuples that passed."""
     ours = {"_operator": f"{own}", "_thread": "spark_partition_id()", "id": "id", "ts": "ts"}
     if not carried:
         rows = [functions.expr(sql).alias(name) for name, sql in ours.items()]
-        return grouped.select(*rows, made.alias(f"_out{own}"))
+        return grouped.select(*rows, answer.alias(f"_out{own}"))
     rows = [
         functions.expr(f"IF(_passed IS NULL, {ours.get(name, 'NULL')}, _passed.{name})").alias(name)
         for name in carried
     ]
     is_answer = functions.expr("_passed IS NULL")
-    return grouped.select(*rows, functions.when(is_answer, made).alias(f"_out{own}"))
+    return grouped.select(*rows, functions.when(is_answer, answer).alias(f"_out{own}"))

@@ -28,6 +28,7 @@ from pyspark.sql.types import StructType
 
 from slotwise.model import Profiles, Schedule, SlotwiseError, counted
 from slotwise.spark.query.aggregate import aggregated
+from slotwise.spark.query.distinct import with_distinct
 from slotwise.spark.query.expressions import (
     check_keys,
     field,
@@ -204,6 +205,7 @@ class _Building:
             keys = self.routes.keys(stream)
             check_keys(seen, keys.values(), f"stream {self.topology.streams[stream]}")
             columns |= {name: key_column(key, seen.columns) for name, key in keys.items()}
+            self.sql[-1] += [f"{name} = {key}" for name, key in keys.items()]
         return with_columns(frame, out, columns) if columns else frame
 
     # -- from one level to the next ---------------------------------------------------------
@@ -224,11 +226,17 @@ class _Building:
                     # Spark would leave out the shuffle where one partition follows another, and
                     # the level would be none.
                     frame = frame.repartitionById(1, functions.col("_hop"))
-                made, text = aggregated(frame, self.routes, record)
+                made, text = self._keyed(self.layout.levels[level + 1][0], frame, record)
             self.sql[-1].append(text)
             return made
         self.sql[-1].append(f"→ {counted(partitions, 'partition')} by hop")
         return frame.repartitionById(partitions, functions.col("_hop")).drop("_hop")
+
+    def _keyed(self, operator: int, frame: DataFrame, record: str) -> tuple[DataFrame, str]:
+        if self.topology.operators[operator].logic.distinct:
+            at_once = self.outline.mode == "real-time"
+            return with_distinct(frame, self.routes, record, at_once=at_once)
+        return aggregated(frame, self.routes, record)
 
     def _routes(self, level: int) -> str:
         cases = []

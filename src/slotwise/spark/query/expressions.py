@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, functions
 from pyspark.sql.types import DataType, StructType
@@ -28,7 +29,14 @@ ONE_BY_ONE = (
     "an expression has one value for each tuple by itself: use 'aggregate' to group tuples, and "
     "'flat' with an array to make several of one"
 )
-NOT_ONE_BY_ONE = ("MISSING_GROUP_BY", "UNSUPPORTED_GENERATOR", "INVALID_USAGE_OF_STAR_OR_REGEX")
+REFUSALS = (PySparkException, Py4JJavaError)
+"""What Spark raises for an expression; the second where it has not expected such a one."""
+NOT_ONE_BY_ONE = (
+    "MISSING_GROUP_BY",
+    "MISSING_AGGREGATION",
+    "UNSUPPORTED_GENERATOR",
+    "INVALID_USAGE_OF_STAR_OR_REGEX",
+)
 
 
 def field(record: str, name: str) -> Column:
@@ -70,7 +78,7 @@ def checked(seen: DataFrame, make: Callable[[], Column]) -> Column:
     try:
         made = make()
         found = _analyzed(seen.select(made))
-    except PySparkException as error:
+    except REFUSALS as error:
         raise SlotwiseError(in_users_words(error, seen.columns)) from None
     is_plain = found.nodeName() == "Project" and found.child().fastEquals(_analyzed(seen))
     if is_plain and found.output().size() == 1:
@@ -79,9 +87,13 @@ def checked(seen: DataFrame, make: Callable[[], Column]) -> Column:
 
 
 def key_column(key: str, fields: Iterable[str]) -> Column:
-    """The key's value: of a field if it is named as one, otherwise of Spark SQL."""
+    """The key's value: of a field if it is one or a mere name, otherwise of Spark SQL.
+
+    In SQL, the names `user` and `current_date` would be functions.
+    """
     name = field_named(key)
-    return functions.col(quoted(name)) if name in fields else functions.expr(key)
+    is_field = name in fields or name.isidentifier()
+    return functions.col(quoted(name)) if is_field else functions.expr(key)
 
 
 def check_keys(seen: DataFrame, keys: Iterable[str], whose: str) -> list[str]:
@@ -109,8 +121,10 @@ def calls_python(frame: DataFrame) -> bool:
     return bool(_analyzed(frame).containsPattern(getattr(pattern, "MODULE$").PYTHON_UDF()))
 
 
-def in_users_words(error: PySparkException, fields: list[str]) -> str:
+def in_users_words(error: PySparkException | Py4JJavaError, fields: list[str]) -> str:
     """What Spark says, in one sentence that speaks of these fields."""
+    if isinstance(error, Py4JJavaError):
+        return "it is no expression that Spark can compute"
     condition = str(error.getCondition() or "").partition(".")[0]
     found = error.getMessageParameters() or {}
     if condition == "UNRESOLVED_COLUMN":

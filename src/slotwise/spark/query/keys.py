@@ -6,7 +6,6 @@ SQL over the tuple's fields, `id` and `ts`: `upper(country)`, or `country.name` 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 
@@ -16,8 +15,6 @@ PARTS = re.compile(
 """Texts and quoted names are whole; anything else is taken letter by letter."""
 ALIAS = re.compile(r"\s+AS\s+(?:`(?:``|[^`])+`|\w+)$", re.IGNORECASE)
 QUOTED = re.compile(r"`(?:``|[^`])+`")
-PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off|y|n)$)[a-z_][a-z0-9_.]*", re.IGNORECASE)
-"""Text in YAML as it is."""
 
 
 def keys_of(by: str) -> tuple[str, ...]:
@@ -58,13 +55,3 @@ def field_named(key: str) -> str:
 def are_same(some: Iterable[str], others: Iterable[str]) -> bool:
     """Whether two lists of keys are computed in the same way."""
     return list(map(field_named, some)) == list(map(field_named, others))
-
-
-def as_grouping(keys: Iterable[str]) -> str:
-    """A grouping by these keys as a spec says it, in YAML.
-
-    >>> as_grouping(["upper(country)", "amount"])
-    '{fields: ["upper(country)", amount]}'
-    """
-    shown = [key if PLAIN.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in keys]
-    return f"{{fields: {shown[0] if len(shown) == 1 else '[' + ', '.join(shown) + ']'}}}"

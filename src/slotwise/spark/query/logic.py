@@ -6,9 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions
-from pyspark.sql.types import ArrayType
+from pyspark.sql.types import ArrayType, BooleanType
 
 from slotwise.model import Profiles, SlotwiseError
+from slotwise.model.topology import ErrorPolicy
 from slotwise.spark.query.aggregate import HAVING
 from slotwise.spark.query.expressions import calls_python, checked, view, with_columns
 from slotwise.spark.query.functions import Function
@@ -29,6 +30,8 @@ def with_output(
     """
     logic, own = of.layout.topology.operators[operator].logic, f"_in{operator}"
     out, function = f"_out{operator}", of.functions.get(operator)
+    if function is None and logic.where is not None:
+        return with_condition(frame, own, out, logic.where, logic.on_error)
     if function is None and logic.expr is None:
         sql = work_sql(service_us(of.plan, operator, work, profiles), own)
         return frame.withColumn(out, functions.expr(sql)), f"{out} = {sql}"
@@ -47,8 +50,7 @@ def with_output(
         made, text = checked(seen, partial(functions.expr, logic.expr)), logic.expr
     if calls_python(seen.select(made)):
         _check_python(operator, of)
-    if logic.on_error == "skip":
-        made, text = functions.call_function("attempt", made), f"attempt({text})"
+    made, text = _tried(made, text, logic.on_error)
     return with_columns(frame, own, {out: made}), f"{out} = {text}"
 
 
@@ -57,18 +59,32 @@ def with_kept(frame: DataFrame, operator: int, of: Outline) -> tuple[DataFrame, 
     out, having = f"_out{operator}", dict(of.layout.topology.operators[operator].logic.aggregate)
     if HAVING not in having:
         return frame, ""
-    return with_condition(frame, out, out, having[HAVING])
+    return with_condition(frame, out, out, having[HAVING], "fail")
 
 
-def with_condition(frame: DataFrame, own: str, out: str, condition: str) -> tuple[DataFrame, str]:
+def with_condition(
+    frame: DataFrame, own: str, out: str, condition: str, on_error: ErrorPolicy
+) -> tuple[DataFrame, str]:
     """`out` is `own` where the condition on its fields is true, otherwise NULL."""
+    seen = view(frame, own)
     try:
-        made = checked(view(frame, own), partial(functions.expr, condition))
+        made = checked(seen, partial(functions.expr, condition))
+        found = seen.select(made).schema[0].dataType
+        if not isinstance(found, BooleanType):
+            raise SlotwiseError(f"it is {found.simpleString()}: expected true or false")
     except SlotwiseError as error:
         raise SlotwiseError(f"its condition '{condition}': {error}") from None
+    made, text = _tried(made, condition, on_error)
     kept = with_columns(frame, own, {"_kept": made})
     answer = functions.when(functions.col("_kept"), functions.col(own))
-    return kept.withColumn(out, answer).drop("_kept"), f"{out} = IF({condition}, {own}, NULL)"
+    return kept.withColumn(out, answer).drop("_kept"), f"{out} = IF({text}, {own}, NULL)"
+
+
+def _tried(made: Column, text: str, on_error: ErrorPolicy) -> tuple[Column, str]:
+    """NULL, and one failure counted, where computing it fails; as text, too."""
+    if on_error == "fail":
+        return made, text
+    return functions.call_function("attempt", made), f"attempt({text})"
 
 
 def check_array(frame: DataFrame, operator: int) -> None:

@@ -59,6 +59,8 @@ def record_type(found: DataType) -> StructType:
     """The type of the output tuple that an expression of this type makes."""
     if not isinstance(found, StructType):
         return StructType().add("value", found)
+    if not found.names:
+        raise SlotwiseError("its result has no fields")
     taken = set(RESERVED)
     for name in found.names:
         if name.lower() in taken or name.startswith("_"):
