@@ -13,10 +13,9 @@ def quoted(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    r"""The string literal. A `$` is escaped, too: Spark replaces `${…}` wherever it is in SQL.
+    r"""The string literal.
 
-    >>> print(literal("it's"), literal("a\\b"), literal("${x}"))
-    'it\'s' 'a\\b' '\u0024{x}'
+    >>> print(literal("it's"), literal("a\\b"))
+    'it\'s' 'a\\b'
     """
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
-    return f"'{escaped}'"
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
