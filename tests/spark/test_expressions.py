@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from pyspark.sql import SparkSession, functions
 from pyspark.sql.functions import udf
 from pyspark.sql.types import IntegerType
 
-from slotwise.model import Grouping, Logic, Plan, Topology
+from slotwise.model import Grouping, Join, Logic, Plan, Topology
 from slotwise.model.pipeline import Engine
 from slotwise.spark.metering import meters
 from slotwise.spark.query.names import literal, quoted
@@ -189,9 +190,43 @@ def test_the_first_of_each_key(spark: SparkSession, tmp_path: Path, engine: Engi
         if beside:
             wait_until(lambda: sum(arrived(spark, run, of.index["d"])) == 288, query=run.query)
         wait_until(lambda: len(written(tmp_path)) >= 24 + 600 * len(beside), query=run.query)
-        batch = run.batch
-        wait_until(lambda: run.batch > batch + 1, query=run.query)
+        if beside:
+            batch = run.batch
+            wait_until(lambda: run.batch > batch + 1, query=run.query)
+        else:
+            run.query.processAllAvailable()
     rows = [row for row in written(tmp_path) if row["_sink"] == "k"]
     found = sorted((row["id"], row["n"], row["user"]["name"]) for row in rows)
     assert found == [(n, n, f"u{n}") for n in range(0, 50, 2) if n != 4]
     assert len(written(tmp_path)) == 24 + 600 * len(beside)
+
+
+def test_a_table_is_joined(spark: SparkSession, tmp_path: Path) -> None:
+    """Two tuples where the table has two rows; none, or one with NULLs, where it has no row."""
+    file = tmp_path / "it's.csv"
+    file.write_text("u1;one\nu3;three\nu3;drei\n", encoding="utf-8")
+    table = Join(
+        str(file), f"user STRING, {quoted(MORE)} STRING", ("user",), options=(("sep", ";"),)
+    )
+    record = "named_struct('user', concat('u', id % 5), 'n', id)"
+    of = topology(
+        "s>i",
+        "s>l",
+        logic={
+            "s": Logic(expr=record, options=(("records", "500"),)),
+            "i": Logic(join=table),
+            "l": Logic(join=replace(table, how="left")),
+        },
+    )
+    with running(spark, plan(of, {"i": 2}, on=MODEL, rate=500), tmp_path) as run:
+        wait_until(lambda: len(written(tmp_path)) >= 900, query=run.query)
+        assert run.whereabouts().levels == run.outline.layout.slots(run.plan.placement)
+        assert not run.whereabouts().fall_backs
+    words = {1: ["one"], 3: ["three", "drei"]}
+    found = Counter(
+        (r["_sink"], r["id"], r["user"], r["n"], r.get(MORE)) for r in written(tmp_path)
+    )
+    rows = {(n, f"u{n % 5}", n, word) for n in range(500) for word in words.get(n % 5, [None])}
+    assert found == Counter(
+        [("l", *row) for row in rows] + [("i", *row) for row in rows if row[3] is not None]
+    )

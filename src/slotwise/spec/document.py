@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from slotwise.model import Goals, NetworkDelays, Scheduler
 from slotwise.model.limits import MOST
 from slotwise.model.pipeline import Engine
-from slotwise.model.topology import KEY_GROUPS, ErrorPolicy, GroupingKind, OperatorKind
+from slotwise.model.topology import KEY_GROUPS, ErrorPolicy, GroupingKind, JoinKind, OperatorKind
 from slotwise.spec.base import Count, Document, Name, NotNegative, Positive
 from slotwise.spec.profile_document import PlatformDocument, ProfileDocument
 
@@ -75,6 +75,21 @@ Distinct = Annotated[
 ]
 
 
+class JoinDocument(Document):
+    """A table whose fields are added to tuples: one for each row with the same values in `on`."""
+
+    table: Name = Field(description="A file or folder that the driver and all executors can read.")
+    columns: Name = Field(alias="schema", description="The table's fields and types, as DDL.")
+    on: OneOrSeveral = Field(description="The fields that tuples and table have in common.")
+    how: JoinKind = Field(
+        default="inner", description="A tuple without a row: inner drops it, left keeps it."
+    )
+    format: Name = Field(default="csv", description="A batch format of Spark's.")
+    options: dict[Name, str | bool | int | float] = Field(
+        default={}, description="Options of the format, such as header."
+    )
+
+
 class OperatorDocument(Document):
     """One step of the dataflow; planning needs no logic (expr, where, aggregate, …)."""
 
@@ -105,6 +120,9 @@ class OperatorDocument(Document):
             },
             "additionalProperties": {"type": "string"},
         },
+    )
+    join: JoinDocument | None = Field(
+        default=None, description="A table whose fields are added to the tuples."
     )
     distinct: Distinct | None = Field(
         default=None,

@@ -51,7 +51,7 @@ def aggregated(frame: DataFrame, routes: Routes, record: str) -> tuple[DataFrame
     assert routes.layout.aggregate is not None
     logic = routes.layout.topology.operators[routes.layout.aggregate].logic
     seen, keys, made = view(frame, record), keys_by(logic), results_of(logic)
-    names = check_keys(seen, keys, "it")
+    names = check_keys(seen, keys, "it is grouped by")
     _check_results(seen, names, made)
     results = [functions.expr(text) for text in made.values()]
     answer = functions.struct(

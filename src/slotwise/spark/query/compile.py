@@ -116,7 +116,7 @@ class _Building:
                     frame = self._with_answer(operator, frame)
                 else:
                     frame = self._with_output(operator, self._with_input(operator, frame))
-                if self.topology.operators[operator].logic.flat:
+                if self.topology.operators[operator].logic.makes_several:
                     check_array(frame, operator)
                     flat.append(operator)
         if flat:
@@ -199,14 +199,16 @@ class _Building:
 
     def _with_keys(self, operator: int, frame: DataFrame) -> DataFrame:
         """Adds what the groupings of the operator's streams need to know of its tuples."""
-        out = f"_out{operator}"
-        seen, columns = view(frame, out), dict[str, Column]()
-        for stream in self.topology.outputs[operator]:
-            keys = self.routes.keys(stream)
-            check_keys(seen, keys.values(), f"stream {self.topology.streams[stream]}")
+        keyed = {stream: self.routes.keys(stream) for stream in self.topology.outputs[operator]}
+        if not any(keyed.values()):
+            return frame
+        out, columns = f"_out{operator}", dict[str, Column]()
+        seen = view(frame, out)
+        for stream, keys in keyed.items():
+            check_keys(seen, keys.values(), f"stream {self.topology.streams[stream]} is grouped by")
             columns |= {name: key_column(key, seen.columns) for name, key in keys.items()}
             self.sql[-1] += [f"{name} = {key}" for name, key in keys.items()]
-        return with_columns(frame, out, columns) if columns else frame
+        return with_columns(frame, out, columns)
 
     # -- from one level to the next ---------------------------------------------------------
 
@@ -257,8 +259,8 @@ class _Building:
             first = ", ".join(map(str, self.layout.first_task[:-1]))
             targets = f"{targets}, array({first})"
         for operator in self.layout.levels[level]:
-            out, flat = f"_out{operator}", self.topology.operators[operator].logic.flat
-            is_done = (flat and level in self.flat_levels) or self._is_on_batches(operator)
+            out, logic = f"_out{operator}", self.topology.operators[operator].logic
+            is_done = logic.makes_several or self._is_on_batches(operator)
             meter = "meter_sent" if is_done else "meter_out"
             counted = f"{meter}({out}, {targets})"
             frame = self._add(frame, out, f"CASE WHEN _operator = {operator} THEN {counted} END")

@@ -29,7 +29,7 @@ def with_distinct(
     own = routes.layout.aggregate
     assert own is not None
     keys = keys_by(routes.layout.topology.operators[own].logic)
-    check_keys(view(frame, record), keys, "it")
+    check_keys(view(frame, record), keys, "it is distinct by")
     text = f"{by_hash(routes, keys)}; the first of each"
     if at_once:
         tuples = functions.struct(

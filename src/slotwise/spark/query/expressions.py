@@ -87,30 +87,32 @@ def checked(seen: DataFrame, make: Callable[[], Column]) -> Column:
 
 
 def key_column(key: str, fields: Iterable[str]) -> Column:
-    """The key's value: of a field if it is one or a mere name, otherwise of Spark SQL.
-
-    In SQL, the names `user` and `current_date` would be functions.
-    """
+    """The key's value: of the field with that name, otherwise of Spark SQL."""
     name = field_named(key)
-    is_field = name in fields or name.isidentifier()
-    return functions.col(quoted(name)) if is_field else functions.expr(key)
+    return functions.col(quoted(name)) if name in fields else functions.expr(key)
 
 
-def check_keys(seen: DataFrame, keys: Iterable[str], whose: str) -> list[str]:
-    """The names of the keys' values. Raises SlotwiseError for what is no key of the tuples."""
-    names = []
+def check_keys(seen: DataFrame, keys: Iterable[str], use: str) -> list[str]:
+    """The names of the keys' values. Raises SlotwiseError for what is no key of the tuples; `use`
+    says what they are for, as in "it is grouped by".
+    """
+    names, fields = [], {name.lower() for name in seen.columns}
     for key in keys:
+        name = field_named(key)
+        if name.isidentifier() and name.lower() not in fields:
+            # Spark would take `user` and `current_date` for functions.
+            raise SlotwiseError(f"{use} '{key}': {_no_field(name, seen.columns)}")
         try:
             found = seen.select(checked(seen, partial(key_column, key, seen.columns)))
             checked(found, lambda: functions.hash("*"))
         except SlotwiseError as error:
-            raise SlotwiseError(f"{whose} is grouped by '{key}': {error}") from None
+            raise SlotwiseError(f"{use} '{key}': {error}") from None
         if not _analyzed(found).expressions().head().deterministic():
             raise SlotwiseError(
-                f"{whose} is grouped by '{key}', which may differ each time it is computed: "
+                f"{use} '{key}', which may differ each time it is computed: "
                 "group by what depends on the tuple only"
             )
-        names.append(field_named(key) if field_named(key) in seen.columns else found.columns[0])
+        names.append(name if name in seen.columns else found.columns[0])
     return names
 
 
@@ -136,9 +138,10 @@ def in_users_words(error: PySparkException | Py4JJavaError, fields: list[str]) -
     return f"{said.rstrip('.')}{TIME}" if about_time else said
 
 
-def first_sentence(error: PySparkException) -> str:
+def first_sentence(error: PySparkException | Py4JJavaError) -> str:
     """Spark's message without its class, its SQL state and the plan that follows."""
-    text = str(error.getMessage() or error).strip().split("\n")[0]
+    thrown = error.java_exception if isinstance(error, Py4JJavaError) else error
+    text = str(thrown.getMessage() or error).strip().split("\n")[0]
     text = text.partition("] ")[2] or text
     return text.partition(" SQLSTATE")[0].strip()
 

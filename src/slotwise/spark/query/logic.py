@@ -13,6 +13,7 @@ from slotwise.model.topology import ErrorPolicy
 from slotwise.spark.query.aggregate import HAVING
 from slotwise.spark.query.expressions import calls_python, checked, view, with_columns
 from slotwise.spark.query.functions import Function
+from slotwise.spark.query.join import with_joined
 from slotwise.spark.query.outline import Outline
 from slotwise.spark.query.synthetic import Work, service_us, work_sql
 
@@ -32,6 +33,8 @@ def with_output(
     out, function = f"_out{operator}", of.functions.get(operator)
     if function is None and logic.where is not None:
         return with_condition(frame, own, out, logic.where, logic.on_error)
+    if function is None and logic.join is not None:
+        return with_joined(frame, logic.join, own, out)
     if function is None and logic.expr is None:
         sql = work_sql(service_us(of.plan, operator, work, profiles), own)
         return frame.withColumn(out, functions.expr(sql)), f"{out} = {sql}"

@@ -80,6 +80,7 @@ def _check_operator(operator: Operator, function: Function | None) -> None:
         for key, there in (
             ("expr", logic.expr is not None),
             ("where", logic.where is not None),
+            ("join", logic.join is not None),
             ("aggregate", bool(logic.aggregate)),
             ("distinct", bool(logic.distinct)),
             ("python", function is not None),
