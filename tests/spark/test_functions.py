@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 import pandas as pd
+from pyspark import SparkContext
 from pyspark.sql.functions import pandas_udf, udf
 from pyspark.sql.types import IntegerType, StringType, StructType
 
@@ -50,14 +51,19 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], s
         ("assert False\n", "MODULE.py, line 1: AssertionError"),
         ("def other(value): ...\ndef ff(value): ...\n", "has no 'f': did you mean 'ff'?"),
         (
-            "def made():\n    raise ValueError('[SESSION_OR_CONTEXT_NOT_EXISTS] No.')\nmade()\n",
-            "MODULE.py, line 2: this needs a Spark session",
+            "from pyspark.sql import functions as F\n\nCOUNTRY = F.col('country')\n",
+            "MODULE.py, line 3: this needs a Spark session",
+        ),
+        (
+            "from pyspark.sql.functions import udf\n\n@udf('string')\ndef f(value): ...\n",
+            "MODULE.py, line 3: this needs a Spark session",
         ),
     ],
 )
 def test_a_module_that_cannot_be_imported(
-    module: Callable[[str], str], text: str, sentence: str
+    module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, text: str, sentence: str
 ) -> None:
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
     name = module(text)
     wanted = f"operator 'a': cannot import '{name}:f': "
     with pytest.raises(SlotwiseError) as refused:

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from slotwise.model import Operator, SlotwiseError, Topology
 from slotwise.spark.query import udfs
-from slotwise.spark.query.traces import place_of, what_of
+from slotwise.spark.query.traces import is_in_pyspark, place_of, what_of
 from slotwise.suggestions import instead_of
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _imported(path: str | None) -> Callable[..., Any] | None:
 
 
 def _why(error: BaseException) -> str:
-    if NO_SESSION in str(error):
+    if NO_SESSION in str(error) or (isinstance(error, AssertionError) and is_in_pyspark(error)):
         return (
             f"{place_of(error)}: this needs a Spark session, and modules are imported before there "
             "is one: move it into the function, or give types as objects, such as StringType()"

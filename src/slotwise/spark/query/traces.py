@@ -43,6 +43,12 @@ def place_of(error: BaseException) -> str | None:
     return _place(own[-1].filename, own[-1].lineno) if own else None
 
 
+def is_in_pyspark(error: BaseException) -> bool:
+    """Whether PySpark itself has raised it: it asserts that there is a session."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and "pyspark" in Path(frames[-1].filename).parts
+
+
 def _place(file: str, line: int | None) -> str:
     path = Path(file)
     shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
