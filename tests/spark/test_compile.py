@@ -225,6 +225,15 @@ def test_a_function_that_is_none_of_columns(
     assert "\n" not in str(refused.value)
 
 
+def test_the_whole_tuple(spark: SparkSession) -> None:
+    of = one(Logic(), s=Logic(expr="IF(id > 3, named_struct('a', value, 'b', id), NULL)"))
+    made = compiled(spark, of, a=lambda _record, a: functions.when(a != "7", _record))
+    assert made.frame.columns == ["_sink", "_thread", "id", "ts", "a", "b"]
+    assert compiled(spark, of_orders("_record")).frame.columns[4:] == (
+        ["country", "amount", "at", "tags"]
+    )
+
+
 def test_a_parameter_with_a_default_need_not_be_a_field(spark: SparkSession) -> None:
     def longer(value: Column, /, factor: int = 2, *, id: Column) -> Column:
         return functions.length(value) * factor + id

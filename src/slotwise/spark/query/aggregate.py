@@ -18,6 +18,7 @@ from slotwise.spark.query.expressions import (
     REFUSALS,
     check_keys,
     field,
+    fields_of,
     in_users_words,
     key_column,
     view,
@@ -124,7 +125,7 @@ def with_inputs(frame: DataFrame, own: int, record: str, keys: Mapping[str, str]
     `keys`: column -> key.
     """
     mine = functions.expr(f"_operator = {own}")
-    names = [name for name in view(frame, record).columns if name not in ("id", "ts")]
+    names = fields_of(frame, record)
     bound = frame.withColumns({name: functions.when(mine, field(record, name)) for name in names})
     known = [*names, "id", "ts"]
     return bound.withColumns(

@@ -1,7 +1,8 @@
 """What users write, over the fields of their tuples: Spark SQL and functions of columns.
 
-It sees the tuple's fields, `id` and `ts`, and nothing else of the query. Each tuple is computed by
-itself: Spark would drop or add rows of other operators for some functions, so these are refused.
+It sees the tuple's fields, `id`, `ts` and the tuple itself, and nothing else of the query. Each
+tuple is computed by itself: Spark would drop or add rows of other operators for some functions, so
+these are refused.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pyspark.sql.types import DataType, StructType
 from slotwise.model import SlotwiseError
 from slotwise.spark.query.keys import field_named
 from slotwise.spark.query.names import quoted
-from slotwise.spark.query.records import RESERVED
+from slotwise.spark.query.records import RESERVED, WHOLE
 from slotwise.suggestions import instead_of
 
 if TYPE_CHECKING:
@@ -48,10 +49,9 @@ def field(record: str, name: str) -> Column:
 
 
 def view(frame: DataFrame, record: str) -> DataFrame:
-    """The tuples as users see them: their fields, id and ts."""
-    return frame.select(
-        *(field(record, name).alias(name) for name in fields_of(frame, record)), *RESERVED
-    )
+    """The tuples as users see them: their fields, id, ts, and `_record`, the tuple itself."""
+    fields = [field(record, name).alias(name) for name in fields_of(frame, record)]
+    return frame.select(*fields, *RESERVED, functions.col(record).alias(WHOLE))
 
 
 def fields_of(frame: DataFrame, record: str) -> list[str]:
@@ -64,11 +64,12 @@ def with_columns(frame: DataFrame, record: str, columns: Mapping[str, Column]) -
     """The frame with columns that are computed of the record's fields, by their names."""
     there = functions.col(record).isNotNull()
     names = fields_of(frame, record)
-    bound = frame.withColumns({name: field(record, name) for name in names})
+    fields = {name: field(record, name) for name in names}
+    bound = frame.withColumns({**fields, WHOLE: functions.col(record)})
     # NULL for other operators' tuples. A condition on the input also keeps its meter in the query
     # when the logic does not look at it.
     added = {name: functions.when(there, column) for name, column in columns.items()}
-    return bound.withColumns(added).drop(*names)
+    return bound.withColumns(added).drop(*names, WHOLE)
 
 
 def checked(seen: DataFrame, make: Callable[[], Column]) -> Column:
@@ -147,7 +148,8 @@ def first_sentence(error: PySparkException | Py4JJavaError) -> str:
 
 
 def _no_field(name: str, fields: list[str]) -> str:
-    near, known = instead_of(name, fields), ", ".join(fields)
+    names = [each for each in fields if each != WHOLE]
+    near, known = instead_of(name, names), ", ".join(names)
     if near.endswith("?"):
         return f"no field '{name}'; {near} It has {known}"
     return f"no field '{name}': it has {known}"

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from slotwise.model import Operator, SlotwiseError, Topology
 from slotwise.spark.query import udfs
+from slotwise.spark.query.records import WHOLE
 from slotwise.spark.query.traces import is_in_pyspark, place_of, what_of
 from slotwise.suggestions import instead_of
 
@@ -87,7 +88,8 @@ class Function:
         for parameter in self.parameters:
             if parameter.name not in known and parameter.default is Parameter.empty:
                 raise SlotwiseError(
-                    f"it has a parameter '{parameter.name}', but its tuples have {', '.join(known)}"
+                    f"it has a parameter '{parameter.name}', but its tuples have "
+                    f"{', '.join(name for name in known if name != WHOLE)}"
                 )
         return [parameter.name for parameter in self.parameters if parameter.name in known]
 

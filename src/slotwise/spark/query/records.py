@@ -13,6 +13,8 @@ from slotwise.model import SlotwiseError, Topology
 NULLABILITY = ("nullable", "containsNull", "valueContainsNull", "metadata")
 """What the JSON of a type also says."""
 RESERVED = ("id", "ts")
+WHOLE = "_record"
+"""In an operator's logic: its whole input tuple, as a struct."""
 RULE = "id, ts and names with a leading _ are reserved"
 
 
