@@ -158,6 +158,25 @@ def test_a_udf_gets_the_tuples_of_its_operator_only(spark: SparkSession, tmp_pat
     }
 
 
+@udf(returnType=IntegerType())
+def divided(value):  # type: ignore[no-untyped-def]
+    return 100 // (value - 50)
+
+
+def test_a_udf_that_raises_is_named_with_its_line(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(__file__).parent)
+    of = topology("s>a", "a>k", logic={"s": Logic(expr="CAST(id AS INT)")})
+    line = divided.func.__code__.co_firstlineno + 2
+    with running(spark, plan(of, on=MODEL, rate=300), tmp_path, bound={"a": divided}) as run:
+        wait_until(lambda: not run.query.isActive)
+        assert run.failure == (
+            f"operator 'a', thread 0: test_expressions.py, line {line}: ZeroDivisionError: integer "
+            "division or modulo by zero"
+        )
+
+
 def test_functions_of_columns_may_skip_what_fails(spark: SparkSession, tmp_path: Path) -> None:
     source = Logic(options=(("records", "100"),))
     of = topology("s>a", "a>k", logic={"s": source, "a": Logic(on_error="skip")})

@@ -23,6 +23,7 @@ from pyspark.sql.types import IntegerType, StringType, StructType
 from slotwise.model import Logic, SlotwiseError
 from slotwise.spark.query import udfs
 from slotwise.spark.query.functions import functions_of
+from slotwise.spark.query.micro_batch import output_type
 from slotwise.spark.query.refusals import mode_of
 from tests.spark.plans import plan, topology
 
@@ -153,6 +154,18 @@ def test_a_udf_is_called_with_batches() -> None:
         "size": [3],
     }
     assert udfs.on_batches(parts)(batch().cast(batch("a").schema)).num_rows == 0
+
+
+def test_a_function_that_fails_on_an_empty_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parent)
+
+    def first(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+        return batch.column("nosuch")
+
+    line = first.__code__.co_firstlineno + 1
+    function = functions_of(topology("s>a"), {"a": first})[1]
+    with pytest.raises(SlotwiseError, match=f"an empty batch: test_functions.py, line {line}: Key"):
+        output_type(function, batch("a").schema)
 
 
 def test_a_flat_udf_is_refused() -> None:
