@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from slotwise.model import Grouping, Logic, Plan, SlotwiseError, Topology
 from slotwise.model.topology import KEY_GROUPS
@@ -96,7 +98,7 @@ def test_other_threads_of_an_aggregate_leave_the_query_as_it_is() -> None:
     assert few.first_task == many.first_task
     assert few.partition_task == many.partition_task
     sent = [
-        list(Routes(counting(threads), layout(counting(threads))).candidates(0, "_out0", False))
+        list(Routes(counting(threads), layout(counting(threads))).candidates(0, False))
         for threads in (1, 8)
     ]
     assert sent[0] == sent[1]
@@ -130,7 +132,7 @@ def test_tuples_for_later_levels_are_carried_in_the_slot_they_go_to() -> None:
     of = topology("s>a", "a>k", "s>k")
     made = plan(of, {"a": 2, "k": 2}, slots=[0, 0, 1, 1, 0])
     routes = Routes(made, layout(made))
-    sent = list(routes.candidates(of.index["s"], "_out0", False))[1]
+    sent = list(routes.candidates(of.index["s"], False))[1]
     # k's thread 0 is in slot 1, where thread 1 of a is; its thread 1 is in slot 0, as a's thread 0.
     assert "element_at(array(1, 0)" in sent
 
@@ -145,7 +147,7 @@ def test_salts_reach_their_partition() -> None:
 def test_emulated_selectivity_sends_copies_and_parts() -> None:
     of = topology("s>a:2.5", "a>k")
     made = plan(of)
-    found = list(Routes(made, layout(made)).candidates(0, "_out0", False))
+    found = list(Routes(made, layout(made)).candidates(0, False))
     assert [route.startswith("IF(") for route in found] == [False, False, True]
 
 
@@ -172,6 +174,36 @@ def test_refusals_name_the_operator() -> None:
         topology("s>a", logic={"a": Logic(options=(("rate", "1"),))}),
         match="'a' has options: only a source takes options",
     )
+
+
+@pytest.mark.parametrize("key", ["upper(value)", "window(ts, '1 minute')", "a.b", "my field, x"])
+def test_the_grouping_that_a_refusal_asks_for_is_taken(key: str) -> None:
+    of = partial(topology, "s>c", logic={"c": Logic(aggregate=(("by", key), ("n", "count(*)")))})
+    with pytest.raises(SlotwiseError) as refused:
+        outline(plan(of()))
+    wanted = str(refused.value).rpartition("set grouping: ")[2]
+    fields = YAML(typ="safe").load(wanted)["fields"]
+    keys = (fields,) if isinstance(fields, str) else tuple(fields)
+    outline(plan(of(groupings={"s>c": Grouping("fields", keys)})))
+
+
+def test_what_cannot_be_together_in_an_operator() -> None:
+    distinct = Logic(distinct=("value",))
+    refused(topology("s>c", logic={"c": distinct}), match="of distinct 'c': set grouping: {fields:")
+    both = topology(
+        *("s>c", "c>d"),
+        logic={"c": COUNT, "d": distinct},
+        groupings={"s>c": BY_VALUE, "c>d": BY_VALUE},
+    )
+    refused(both, match="'c' and 'd' both remember their keys (aggregate, distinct)")
+    two = Logic(expr="1", where="true")
+    refused(topology("s>a", logic={"a": two}), match="'a' has both expr and where: keep one")
+    skipping = replace(COUNT, on_error="skip")
+    refused(
+        topology("s>c", logic={"c": skipping}, groupings={"s>c": BY_VALUE}),
+        match="'c' has on_error: skip, which aggregate cannot",
+    )
+    refused(topology("s>a", logic={"s": distinct}), match="source 's' has distinct: move it")
 
 
 def test_an_aggregate_has_no_more_threads_than_key_groups() -> None:

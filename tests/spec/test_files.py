@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from slotwise import workloads
-from slotwise.model import Pipeline
+from slotwise.model import Join, Logic, Pipeline
 from slotwise.spec import SpecError, dump, load, loads
 from slotwise.spec.reading import MOST_BYTES
 from tests.strategies import pipelines
@@ -26,6 +26,44 @@ def test_a_dumped_spec_reads_like_one_written_by_hand() -> None:
     assert "    out: {kind: sink}\n" in text
     assert "  - {from: tweets, to: parse, grouping: shuffle}\n" in text
     assert "goals: {rate: 2000.0, latency_ms: 500.0, machines: 16}\n" in text
+
+
+LOGIC = """
+topology:
+  name: logic
+  operators:
+    s: {kind: source}
+    w: {where: "amount > 100"}
+    j:
+      join:
+        table: countries.csv
+        schema: "country STRING, name STRING"
+        on: country
+        how: left
+        options: {header: true, sep: ";"}
+    d: {distinct: {by: [country, "upper(name)"], key_groups: 16}}
+    e: {distinct: id}
+  streams: [{from: s, to: w}, {from: w, to: j}, {from: j, to: d}, {from: d, to: e}]
+profiles: {s: {fixed: {}}, w: {fixed: {}}, j: {fixed: {}}, d: {fixed: {}}, e: {fixed: {}}}
+cluster: [{name: n, slots: 1, memory_gb: 1}]
+"""
+
+
+def test_logic_is_dumped_as_it_was_loaded() -> None:
+    pipeline = loads(LOGIC)
+    found = {operator.name: operator.logic for operator in pipeline.topology.operators}
+    options = (("header", "true"), ("sep", ";"))
+    table = Join(
+        *("countries.csv", "country STRING, name STRING", ("country",)), options=options, how="left"
+    )
+    assert found == {
+        "s": Logic(),
+        "w": Logic(where="amount > 100"),
+        "j": Logic(join=table),
+        "d": Logic(distinct=("country", "upper(name)"), key_groups=16),
+        "e": Logic(distinct=("id",)),
+    }
+    assert loads(dump(pipeline)) == pipeline
 
 
 def test_a_file_is_loaded_by_its_path(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from slotwise.model.profile import (
 from slotwise.model.profiles import Profiles
 from slotwise.model.refusal import Refusal
 from slotwise.model.schedule import Schedule
-from slotwise.model.topology import Grouping, Logic, Operator, Stream, Topology
+from slotwise.model.topology import Grouping, Join, Logic, Operator, Stream, Topology
 from slotwise.model.traffic import ThreadTraffic
 from slotwise.model.words import counted
 
@@ -53,6 +53,7 @@ __all__ = [
     "Goals",
     "Grouping",
     "Hop",
+    "Join",
     "LinkLoad",
     "Logic",
     "Measurement",

@@ -15,6 +15,7 @@ from slotwise.model.limits import check_range, set_fields
 
 OperatorKind = Literal["source", "operator", "sink"]
 ErrorPolicy = Literal["fail", "skip"]
+JoinKind = Literal["inner", "left"]
 KEY_GROUPS = 8
 GroupingKind = Literal[
     "auto", "shuffle", "fields", "all", "global", "direct", "weighted", "local-or-shuffle"
@@ -47,15 +48,39 @@ class Grouping:
 
 
 @dataclass(frozen=True)
+class Join:
+    """A table that is read when a query starts, and whose fields are added to tuples.
+
+    A tuple becomes one for each row that has the same values in the fields `on`.
+    """
+
+    table: str
+    """Its file or folder, as Spark finds it."""
+    schema: str
+    """Its fields and their types, as DDL."""
+    on: tuple[str, ...]
+    format: str = "csv"
+    options: tuple[tuple[str, str], ...] = ()
+    """Of the format."""
+    how: JoinKind = "inner"
+    """What becomes of a tuple without a row: `inner` drops it, `left` leaves the fields NULL."""
+
+
+@dataclass(frozen=True)
 class Logic:
     """What an operator computes, as the spec says it; planning never looks inside."""
 
     expr: str | None = None
     flat: bool = False
     aggregate: tuple[tuple[str, str], ...] = ()
+    distinct: tuple[str, ...] = ()
+    """Keys: of the tuples that have the same, the first is sent on."""
     key_groups: int = KEY_GROUPS
-    """Of an aggregate: its keys are divided into so many groups for good, and the groups among its
-    threads, of which it has no more."""
+    """Of a keyed operator: its keys are divided into so many groups for good, and the groups among
+    its threads, of which it has no more."""
+    where: str | None = None
+    """A condition: tuples for which it is true are sent on as they are."""
+    join: Join | None = None
     python: str | None = None
     on_error: ErrorPolicy = "fail"
     """What a tuple does on which the expression fails: end the query, or be counted and skipped."""
@@ -65,7 +90,17 @@ class Logic:
     @property
     def is_empty(self) -> bool:
         """Nothing to compute: a run has the operator only take the time that its profile says."""
-        return not (self.expr or self.aggregate or self.python)
+        return not (self.expr or self.where or self.join or self.is_keyed or self.python)
+
+    @property
+    def makes_several(self) -> bool:
+        """It may make several tuples of one."""
+        return self.flat or self.join is not None
+
+    @property
+    def is_keyed(self) -> bool:
+        """It remembers something for each key."""
+        return bool(self.aggregate or self.distinct)
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,7 @@ class Captured:
 def check(operator: Operator, function: Callable[..., Any] | None) -> None:
     """Raise SlotwiseError for an operator that there is nothing to measure of."""
     logic = operator.logic
-    computes = logic.expr is not None or logic.aggregate or logic.python or function is not None
-    if operator.kind == "operator" and not computes:
+    if operator.kind == "operator" and logic.is_empty and function is None:
         raise SlotwiseError(
             f"operator '{operator.name}' has no logic to measure: give it an expr, an aggregate or "
             "a python function"

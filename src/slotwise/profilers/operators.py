@@ -62,7 +62,7 @@ class Procedure:
         most = self.most_threads
         if operator.kind != "operator" and self.most_end_threads is not None:
             most = self.most_end_threads
-        return min(most, operator.logic.key_groups) if operator.logic.aggregate else most
+        return min(most, operator.logic.key_groups) if operator.logic.is_keyed else most
 
 
 def profiled(

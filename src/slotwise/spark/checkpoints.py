@@ -137,7 +137,9 @@ def _identity(outline: Outline) -> dict[str, str | int | None]:
         replace(each, logic=replace(each.logic, key_groups=KEY_GROUPS)) for each in of.operators
     )
     same_groups = replace(outline.plan.pipeline, topology=replace(of, operators=operators))
-    topology = document_of(same_groups).topology.model_dump_json(exclude={"workers"})
+    topology = document_of(same_groups).topology.model_dump_json(
+        exclude={"workers"}, exclude_defaults=True
+    )
     functions = [(i, function.name) for i, function in sorted(outline.functions.items())]
     text = f"{topology} {functions}"
     return {

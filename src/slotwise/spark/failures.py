@@ -11,6 +11,7 @@ from slotwise.clock import SYSTEM, Clock, await_condition
 from slotwise.spark.cluster import scheduler
 from slotwise.spark.metering.meters import TaskError, task_errors
 from slotwise.spark.query.levels import Layout
+from slotwise.spark.query.traces import what_of_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -123,6 +124,8 @@ def reason(text: str) -> str:
     """
     if lost := LOST.search(text):
         return f"executor {lost[1]} was lost ({lost[2].strip().rstrip('.')})"
+    if raised := what_of_text(text):
+        return raised
     return _chain(text)[-1]
 
 

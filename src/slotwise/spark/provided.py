@@ -67,7 +67,7 @@ def services_of(of: Topology) -> list[str]:
 
 
 def _calls(of: Topology, pattern: str) -> list[str]:
-    texts = (operator.logic.expr or "" for operator in of.operators)
+    texts = (text or "" for o in of.operators for text in (o.logic.expr, o.logic.where))
     return [found for text in texts for found in re.findall(pattern, text)]
 
 

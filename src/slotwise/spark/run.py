@@ -35,7 +35,8 @@ from slotwise.spark.cluster import Machines, pinning
 from slotwise.spark.metering import meters
 from slotwise.spark.metering.loads import Watched
 from slotwise.spark.metering.watch import KEPT_S, SILENT_S, Watch
-from slotwise.spark.query.compile import Query, compile, first_sentence
+from slotwise.spark.query.compile import Query, compile
+from slotwise.spark.query.expressions import first_sentence
 from slotwise.spark.query.outline import Outline
 from slotwise.spark.query.sinks import writer
 from slotwise.spark.query.synthetic import Work

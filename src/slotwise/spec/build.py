@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from slotwise import registry
@@ -11,6 +12,7 @@ from slotwise.model import (
     Cluster,
     Goals,
     Grouping,
+    Join,
     Logic,
     ModelError,
     NetworkDelays,
@@ -36,7 +38,9 @@ from slotwise.spec.build_profiles import (
 )
 from slotwise.spec.document import (
     GROUPS,
+    DistinctDocument,
     FieldsDocument,
+    JoinDocument,
     NodeDocument,
     OperatorDocument,
     SchedulerDocument,
@@ -115,20 +119,48 @@ def _topology(document: TopologyDocument) -> Topology:
 
 
 def _operator(name: str, document: OperatorDocument) -> Operator:
-    aggregate = dict(document.aggregate)
+    aggregate, keys = dict(document.aggregate), document.distinct
+    groups = aggregate.pop(GROUPS, KEY_GROUPS)
+    if isinstance(keys, DistinctDocument):
+        groups = keys.key_groups
+        keys = keys.by
     logic = Logic(
         document.expr,
         document.flat,
-        key_groups=int(aggregate.pop(GROUPS, KEY_GROUPS)),
+        where=document.where,
+        join=_join(document.join),
+        distinct=() if keys is None else _as_tuple(keys),
+        key_groups=int(groups),
         aggregate=tuple((name, str(sql)) for name, sql in aggregate.items()),
         python=document.python,
         on_error=document.on_error,
-        options=tuple((key, str(value)) for key, value in document.options.items()),
+        options=_options(document.options),
     )
     operator = Operator(name, document.kind, document.share, logic)
     if operator.kind == "source":
         pace_of(operator)
     return operator
+
+
+def _join(document: JoinDocument | None) -> Join | None:
+    if document is None:
+        return None
+    return Join(
+        document.table,
+        document.columns,
+        _as_tuple(document.on),
+        document.format,
+        _options(document.options),
+        document.how,
+    )
+
+
+def _options(options: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """As Spark reads them: true and false in lower case."""
+    return tuple(
+        (key, str(value).lower() if isinstance(value, bool) else str(value))
+        for key, value in options.items()
+    )
 
 
 def _stream(document: StreamDocument) -> Stream:
@@ -224,8 +256,13 @@ def _topology_document(topology: Topology) -> dict[str, Any]:
 def _operator_document(operator: Operator) -> dict[str, Any]:
     logic = dataclasses.asdict(operator.logic)
     logic |= {key: dict(logic[key]) for key in ("aggregate", "options")}
-    if (groups := logic.pop(GROUPS)) != KEY_GROUPS:
+    groups, logic["distinct"] = logic.pop(GROUPS), list(logic["distinct"]) or None
+    if groups != KEY_GROUPS and logic["distinct"]:
+        logic["distinct"] = {"by": logic["distinct"], GROUPS: groups}
+    elif groups != KEY_GROUPS:
         logic["aggregate"][GROUPS] = groups
+    if join := logic["join"]:
+        logic["join"] = join | {"on": list(join["on"]), "options": dict(join["options"])}
     return {"kind": operator.kind, "share": operator.share, **logic}
 
 

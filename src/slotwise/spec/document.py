@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from slotwise.model import Goals, NetworkDelays, Scheduler
 from slotwise.model.limits import MOST
 from slotwise.model.pipeline import Engine
-from slotwise.model.topology import KEY_GROUPS, ErrorPolicy, GroupingKind, OperatorKind
+from slotwise.model.topology import KEY_GROUPS, ErrorPolicy, GroupingKind, JoinKind, OperatorKind
 from slotwise.spec.base import Count, Document, Name, NotNegative, Positive
 from slotwise.spec.profile_document import PlatformDocument, ProfileDocument
 
@@ -49,8 +49,49 @@ Aggregate = Annotated[
 ]
 
 
+OneOrSeveral = Annotated[
+    Annotated[Name, Tag("one")]
+    | Annotated[Annotated[list[Name], Field(min_length=1)], Tag("several")],
+    Discriminator(lambda value: "one" if isinstance(value, str) else "several"),
+]
+
+
+class DistinctDocument(Document):
+    """Keys, and the number of groups that they are divided into."""
+
+    by: OneOrSeveral
+    key_groups: Count = Field(
+        default=KEY_GROUPS, description="The operator can have as many threads."
+    )
+
+
+def _keys_or_mapping(value: Any) -> str:
+    return "a mapping" if isinstance(value, dict | DistinctDocument) else "keys"
+
+
+Distinct = Annotated[
+    Annotated[OneOrSeveral, Tag("keys")] | Annotated[DistinctDocument, Tag("a mapping")],
+    Discriminator(_keys_or_mapping),
+]
+
+
+class JoinDocument(Document):
+    """A table whose fields are added to tuples: one for each row with the same values in `on`."""
+
+    table: Name = Field(description="A file or folder that the driver and all executors can read.")
+    columns: Name = Field(alias="schema", description="The table's fields and types, as DDL.")
+    on: OneOrSeveral = Field(description="The fields that tuples and table have in common.")
+    how: JoinKind = Field(
+        default="inner", description="A tuple without a row: inner drops it, left keeps it."
+    )
+    format: Name = Field(default="csv", description="A batch format of Spark's.")
+    options: dict[Name, str | bool | int | float] = Field(
+        default={}, description="Options of the format, such as header."
+    )
+
+
 class OperatorDocument(Document):
-    """One step of the dataflow; planning needs no logic (expr, flat, aggregate, python)."""
+    """One step of the dataflow; planning needs no logic (expr, where, aggregate, …)."""
 
     kind: OperatorKind = "operator"
     share: Positive = Field(
@@ -58,6 +99,10 @@ class OperatorDocument(Document):
     )
     expr: str | None = Field(
         default=None, description="Spark SQL over the operator's input record."
+    )
+    where: str | None = Field(
+        default=None,
+        description="A condition in Spark SQL: tuples for which it is true are sent on.",
     )
     flat: bool = Field(
         default=False, description="True if expr returns an array: one output tuple per element."
@@ -76,6 +121,13 @@ class OperatorDocument(Document):
             "additionalProperties": {"type": "string"},
         },
     )
+    join: JoinDocument | None = Field(
+        default=None, description="A table whose fields are added to the tuples."
+    )
+    distinct: Distinct | None = Field(
+        default=None,
+        description="Keys: of the tuples that have the same, the first is sent on.",
+    )
     python: str | None = Field(
         default=None,
         description="A function of PySpark columns, or of Arrow batches: module:function.",
@@ -87,13 +139,6 @@ class OperatorDocument(Document):
     options: dict[Name, str | int | float] = Field(
         default={}, description="Options of a source's data source, such as payload or schedule."
     )
-
-
-OneOrSeveral = Annotated[
-    Annotated[Name, Tag("one")]
-    | Annotated[Annotated[list[Name], Field(min_length=1)], Tag("several")],
-    Discriminator(lambda value: "one" if isinstance(value, str) else "several"),
-]
 
 
 class FieldsDocument(Document):

@@ -19,6 +19,7 @@ import org.slotwise.meters.MeterOut;
 import org.slotwise.work.LineFiles;
 import org.slotwise.work.Pi;
 import org.slotwise.work.ThreadState;
+import org.slotwise.work.Windows;
 import org.slotwise.work.Work;
 import scala.Function1;
 import scala.Option;
@@ -32,8 +33,8 @@ import scala.runtime.BoxedUnit;
  * burn_us}, {@code wait_us}, {@code lock_us}, {@code hold_mb}, {@code call_url} ({@link Work});
  * {@code pi_digits} ({@link Pi}); {@code write_lines} ({@link LineFiles}); {@code thread_count},
  * {@code thread_mean}, {@code thread_previous}, {@code thread_top} ({@link ThreadState}); {@code
- * service_url}; {@code meter_in}, {@code meter_batch}, {@code meter_out}, {@code meter_sent}, {@code
- * meter_latency}, {@code attempt}.
+ * window} ({@link Windows}); {@code service_url}; {@code meter_in}, {@code meter_batch}, {@code
+ * meter_out}, {@code meter_sent}, {@code meter_latency}, {@code attempt}.
  */
 public final class Functions implements Function1<SparkSessionExtensions, BoxedUnit> {
   private static final DataType LONG = DataTypes.LongType;
@@ -56,6 +57,7 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
     add(extensions, "meter_out", 1, 3, Functions::meterOut);
     add(extensions, "meter_sent", 2, 3, MeterOut::sent);
     add(extensions, "meter_latency", 1, 1, given -> new Latency(given.get(0)));
+    add(extensions, "window", 2, 4, Windows::of);
     add(extensions, "attempt", 1, 1, given -> new Attempt(given.get(0)));
     return BoxedUnit.UNIT;
   }

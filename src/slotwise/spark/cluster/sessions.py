@@ -164,6 +164,8 @@ def _driver_settings(embedded: bool) -> dict[str, str]:
         "spark.driver.extraClassPath": jar,
         "spark.driver.extraJavaOptions": shlex.join(options),
         "spark.sql.extensions": "org.slotwise.Functions",
+        # `${…}` in a name or a text stays what it is.
+        "spark.sql.variable.substitute": "false",
     }
 
 

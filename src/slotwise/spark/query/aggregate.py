@@ -7,12 +7,24 @@ the last tuple of that group is itself. Its state is one row per partition.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions
 
-from slotwise.model import Logic, counted
-from slotwise.spark.query.routing import OWN_SALT, Routes, field_of
+from slotwise.model import Logic, SlotwiseError, counted
+from slotwise.spark.query.expressions import (
+    ONE_BY_ONE,
+    REFUSALS,
+    check_keys,
+    field,
+    fields_of,
+    in_users_words,
+    key_column,
+    view,
+)
+from slotwise.spark.query.keys import keys_of
+from slotwise.spark.query.routing import OWN_SALT, Routes
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -27,39 +39,98 @@ def results_of(logic: Logic) -> dict[str, str]:
     return {name: text for name, text in logic.aggregate if name not in (BY, HAVING)}
 
 
+def keys_by(logic: Logic) -> tuple[str, ...]:
+    """The keys of an aggregate, or of what is to be distinct."""
+    return logic.distinct or keys_of(dict(logic.aggregate)[BY])
+
+
 def aggregated(frame: DataFrame, routes: Routes, record: str) -> tuple[DataFrame, str]:
     """(the rows after the aggregate, with its results in `_out`; what was done, as text).
 
     `record` is the column that brings the aggregate its input tuples.
     """
+    assert routes.layout.aggregate is not None
+    logic = routes.layout.topology.operators[routes.layout.aggregate].logic
+    seen, keys, made = view(frame, record), keys_by(logic), results_of(logic)
+    names = check_keys(seen, keys, "it is grouped by")
+    _check_results(seen, names, made)
+    results = [functions.expr(text) for text in made.values()]
+    answer = functions.struct(
+        *(functions.col(f"_key{n}").alias(name) for n, name in enumerate(names)),
+        *(functions.col(f"_made{n}").alias(name) for n, name in enumerate(made)),
+    )
+    text = f"{by_hash(routes, keys)}; {', '.join(made.values())}"
+    return grouped(frame, routes, record, results, answer), text
+
+
+def by_hash(routes: Routes, keys: Iterable[str]) -> str:
+    """The shuffle to the level of the keyed operator, as text."""
+    assert routes.layout.aggregate is not None
+    partitions = counted(routes.layout.tasks[routes.layout.aggregate], "partition")
+    return f"→ {partitions} by hash({', '.join(keys)})"
+
+
+def grouped(
+    frame: DataFrame, routes: Routes, record: str, results: list[Column], answer: Column
+) -> DataFrame:
+    """The rows after Spark's groupBy. `answer` is a struct of `_key{n}`, and of `_made{n}`, which
+    has result n; the results are computed of the fields of `record`.
+    """
     own = routes.layout.aggregate
     assert own is not None
     passing = routes.layout.passing(routes.layout.level[own])
     carried = [name for name in frame.columns if name != "_hop"]
-    columns = _inputs(frame, routes, record)
-    keys = [f"_key{number}" for number in range(len(routes.aggregate_keys))]
+    keys = dict(enumerate(keys_by(routes.layout.topology.operators[own].logic)))
+    bound = with_inputs(frame, own, record, {f"_key{n}": key for n, key in keys.items()})
+    groups = [f"_key{n}" for n in keys]
     also = [functions.max("id").alias("id"), functions.max("ts").alias("ts")]
     if passing:
-        keys = ["_salt", *keys]
-        columns |= _passing(routes, carried)
+        groups.insert(0, "_salt")
+        bound = bound.withColumns(_passing(routes, carried))
         also.append(functions.last("_passed").alias("_passed"))
-    made = results_of(routes.layout.topology.operators[own].logic)
-    results = [functions.expr(text).alias(f"_made_{name}") for name, text in made.items()]
-    grouped = frame.withColumns(columns).groupBy(*keys).agg(*results, *also)
-    partitions = counted(routes.layout.tasks[own], "partition")
-    text = f"→ {partitions} by hash({', '.join(keys)}); {', '.join(made.values())}"
-    return _answers(grouped, routes, list(made), carried if passing else []), text
+    made = [result.alias(f"_made{n}") for n, result in enumerate(results)]
+    answers = bound.groupBy(*groups).agg(*made, *also)
+    return _answers(answers, own, answer, carried if passing else [])
 
 
-def _inputs(frame: DataFrame, routes: Routes, record: str) -> dict[str, Column]:
-    """The fields of the aggregate's input tuples, NULL for those that pass, and its keys."""
-    mine = f"_operator = {routes.layout.aggregate}"
-    fields = frame.select(f"{record}.*").columns
-    keys = {f"_key{number}": key for number, key in enumerate(routes.aggregate_keys)}
-    return {
-        name: functions.expr(f"IF({mine}, {field_of(record, field)}, NULL)")
-        for name, field in {**dict(zip(fields, fields, strict=True)), **keys}.items()
-    }
+def _check_results(seen: DataFrame, keys: list[str], made: Mapping[str, str]) -> None:
+    taken = {name.lower(): f"its key '{name}'" for name in keys}
+    if len(taken) < len(keys):
+        raise SlotwiseError(
+            f"its keys are named {', '.join(keys)}: give each a name of its own, as in "
+            "upper(country) AS land"
+        )
+    for name, text in made.items():
+        if name.lower() in taken:
+            raise SlotwiseError(
+                f"its result '{name}' has the name of {taken[name.lower()]}: choose another name"
+            )
+        taken[name.lower()] = f"its result '{name}'"
+        _check_result(seen, name, text)
+
+
+def _check_result(seen: DataFrame, name: str, text: str) -> None:
+    try:
+        seen.agg(functions.expr(text))
+    except REFUSALS as error:
+        problem = in_users_words(error, seen.columns)
+        if problem == ONE_BY_ONE:
+            problem = "expected an aggregate, such as count(*), sum(x) or any_value(x)"
+        raise SlotwiseError(f"its result '{name}' is {text}: {problem}") from None
+
+
+def with_inputs(frame: DataFrame, own: int, record: str, keys: Mapping[str, str]) -> DataFrame:
+    """With the fields of the keyed operator's input tuples, and its keys; NULL for those that pass.
+
+    `keys`: column -> key.
+    """
+    mine = functions.expr(f"_operator = {own}")
+    names = fields_of(frame, record)
+    bound = frame.withColumns({name: functions.when(mine, field(record, name)) for name in names})
+    known = [*names, "id", "ts"]
+    return bound.withColumns(
+        {column: functions.when(mine, key_column(key, known)) for column, key in keys.items()}
+    )
 
 
 def _passing(routes: Routes, carried: list[str]) -> dict[str, Column]:
@@ -71,20 +142,15 @@ def _passing(routes: Routes, carried: list[str]) -> dict[str, Column]:
     }
 
 
-def _answers(grouped: DataFrame, routes: Routes, made: list[str], carried: list[str]) -> DataFrame:
-    """Rows between levels again: the aggregate's results, or the tuples that passed."""
-    own = routes.layout.aggregate
-    pairs = [f"'{key}', _key{number}" for number, key in enumerate(routes.aggregate_keys)]
-    pairs += [f"'{name}', `_made_{name}`" for name in made]
-    out = f"named_struct({', '.join(pairs)})"
+def _answers(grouped: DataFrame, own: int, answer: Column, carried: Iterable[str]) -> DataFrame:
+    """Rows between levels again: the answers, or the tuples that passed."""
     ours = {"_operator": f"{own}", "_thread": "spark_partition_id()", "id": "id", "ts": "ts"}
     if not carried:
-        rows = [f"{sql} AS {name}" for name, sql in ours.items()]
-        return grouped.selectExpr(*rows, f"{out} AS _out{own}")
-    return grouped.selectExpr(
-        *(
-            f"IF(_passed IS NULL, {ours.get(name, 'NULL')}, _passed.{name}) AS {name}"
-            for name in carried
-        ),
-        f"IF(_passed IS NULL, {out}, NULL) AS _out{own}",
-    )
+        rows = [functions.expr(sql).alias(name) for name, sql in ours.items()]
+        return grouped.select(*rows, answer.alias(f"_out{own}"))
+    rows = [
+        functions.expr(f"IF(_passed IS NULL, {ours.get(name, 'NULL')}, _passed.{name})").alias(name)
+        for name in carried
+    ]
+    is_answer = functions.expr("_passed IS NULL")
+    return grouped.select(*rows, functions.when(is_answer, answer).alias(f"_out{own}"))

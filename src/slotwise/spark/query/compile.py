@@ -16,23 +16,35 @@ A NULL is no tuple: so an expression filters. Time: Spark analyses the query onc
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, functions
-from pyspark.sql.types import ArrayType, DataType, StructType
+from pyspark.sql.types import StructType
 
 from slotwise.model import Profiles, Schedule, SlotwiseError, counted
-from slotwise.spark.query.aggregate import HAVING, aggregated
-from slotwise.spark.query.functions import Function
+from slotwise.spark.query.aggregate import aggregated
+from slotwise.spark.query.distinct import with_distinct
+from slotwise.spark.query.expressions import (
+    check_keys,
+    field,
+    fields_of,
+    first_sentence,
+    key_column,
+    view,
+    with_columns,
+)
+from slotwise.spark.query.logic import check_array, with_kept, with_output
+from slotwise.spark.query.names import literal
 from slotwise.spark.query.outline import Outline
 from slotwise.spark.query.records import Records, as_record, record_type
 from slotwise.spark.query.routing import POSITION, Routes
 from slotwise.spark.query.sources import read
-from slotwise.spark.query.synthetic import Work, service_us, work_sql
+from slotwise.spark.query.synthetic import Work
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -84,9 +96,9 @@ class _Building:
     work: Work
     profiles: Profiles | None
     meters: bool
-    records: Records = field(default_factory=Records)
-    sql: list[list[str]] = field(default_factory=list)
-    flat_levels: set[int] = field(default_factory=set)
+    records: Records = dataclasses.field(default_factory=Records)
+    sql: list[list[str]] = dataclasses.field(default_factory=list)
+    flat_levels: set[int] = dataclasses.field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.layout = self.outline.layout
@@ -103,16 +115,16 @@ class _Building:
                 if operator == self.layout.aggregate:
                     frame = self._with_answer(operator, frame)
                 else:
-                    frame = self._with_input(operator, frame)
-                    frame = self._with_output(operator, frame)
-                if self.topology.operators[operator].logic.flat:
-                    self._check_array(operator, frame)
+                    frame = self._with_output(operator, self._with_input(operator, frame))
+                if self.topology.operators[operator].logic.makes_several:
+                    check_array(frame, operator)
                     flat.append(operator)
         if flat:
             self.flat_levels.add(level)
             frame = self._exploded(level, flat, frame)
         for operator in self.layout.levels[level]:
-            frame = self._as_record(operator, frame)
+            with self._named(operator):
+                frame = self._as_record(operator, frame)
         return frame
 
     def _with_answer(self, operator: int, frame: DataFrame) -> DataFrame:
@@ -121,12 +133,9 @@ class _Building:
         if self.meters:
             answered = f"CASE WHEN _operator = {operator} THEN meter_in({out}, ts) END"
             frame = self._add(frame, out, answered)
-        having = dict(self.topology.operators[operator].logic.aggregate).get(HAVING)
-        if having is None:
-            return frame
-        fields = _fields(frame, out)
-        bound = frame.withColumns({name: functions.col(f"{out}.`{name}`") for name in fields})
-        return self._add(bound, out, f"IF({having}, {out}, NULL)").drop(*fields)
+        frame, text = with_kept(frame, operator, self.outline)
+        self.sql[-1] += [text] if text else []
+        return frame
 
     def _with_input(self, operator: int, frame: DataFrame) -> DataFrame:
         record = self.records.into(self.topology, operator)
@@ -138,69 +147,22 @@ class _Building:
         )
 
     def _with_output(self, operator: int, frame: DataFrame) -> DataFrame:
-        logic, own = self.topology.operators[operator].logic, f"_in{operator}"
-        out = f"_out{operator}"
-        function = self.outline.functions.get(operator)
-        if function is None and logic.expr is None:
-            times = service_us(self.outline.plan, operator, self.work, self.profiles)
-            return self._add(frame, out, work_sql(times, own))
-        if function is not None and function.on_batches:
-            return self._with_batches(operator, function, frame)
-        fields = _fields(frame, own)
-        bound = frame.withColumns({name: functions.col(f"{own}.`{name}`") for name in fields})
-        if function is not None:
-            made = self._called(function, [*fields, "id", "ts"])
-            self.sql[-1].append(f"{out} = {function.name}({', '.join(function.parameters)})")
-        else:
-            assert logic.expr is not None
-            sql = f"attempt({logic.expr})" if logic.on_error == "skip" else logic.expr
-            made = functions.expr(sql)
-            self.sql[-1].append(f"{out} = {sql}")
-        # NULL for other operators' tuples. A condition on the input also keeps its meter in the
-        # query when the logic does not look at it.
-        made = functions.when(functions.col(own).isNotNull(), made)
-        computed = bound.withColumn(out, made)
-        if self.outline.mode == "real-time" and _calls_python(computed):
-            raise SlotwiseError(
-                "it calls Python code, which real-time mode cannot run: "
-                "use Spark's own functions, or set engine: micro-batch"
-            )
-        return computed.drop(*fields)
+        frame, text = with_output(frame, operator, self.outline, self.work, self.profiles)
+        self.sql[-1].append(text)
+        if not self._is_on_batches(operator):
+            return frame
+        from slotwise.spark.query.micro_batch import TOOK
+
+        if self.meters:
+            took = ", ".join(f"{TOOK}.{name}" for name in ("records", "nanos", "age_us"))
+            counted = f"meter_batch(_out{operator}, {took})"
+            counted = f"CASE WHEN _operator = {operator} THEN {counted} END"
+            frame = self._add(frame, f"_out{operator}", counted)
+        return frame.drop(TOOK)
 
     def _is_on_batches(self, operator: int) -> bool:
         function = self.outline.functions.get(operator)
         return function is not None and function.on_batches
-
-    def _with_batches(self, operator: int, function: Function, frame: DataFrame) -> DataFrame:
-        from slotwise.spark.query.micro_batch import TOOK, with_batches
-
-        out = f"_out{operator}"
-        self.sql[-1].append(f"{out} = {function.name}(batch)")
-        frame = with_batches(frame, operator, function)
-        if self.meters:
-            took = ", ".join(f"{TOOK}.{name}" for name in ("records", "nanos", "age_us"))
-            counted = f"CASE WHEN _operator = {operator} THEN meter_batch({out}, {took}) END"
-            frame = self._add(frame, out, counted)
-        return frame.drop(TOOK)
-
-    def _called(self, function: Function, known: list[str]) -> Column:
-        for parameter in function.parameters:
-            if parameter not in known:
-                raise SlotwiseError(
-                    f"{function.name} has a parameter '{parameter}', but its tuples have "
-                    f"{', '.join(known)}"
-                )
-        made = function.call(*(functions.col(parameter) for parameter in function.parameters))
-        if not isinstance(made, Column):
-            raise SlotwiseError(f"{function.name} returned {type(made).__name__}, not Column")
-        return made
-
-    def _check_array(self, operator: int, frame: DataFrame) -> None:
-        found = frame.schema[f"_out{operator}"].dataType
-        if not isinstance(found, ArrayType):
-            raise SlotwiseError(
-                f"it is flat, so it must return an array, not {found.simpleString()}"
-            )
 
     def _exploded(self, level: int, flat: list[int], frame: DataFrame) -> DataFrame:
         """A row per element of the flat operators' arrays; `_position` says which."""
@@ -229,25 +191,24 @@ class _Building:
 
     def _as_record(self, operator: int, frame: DataFrame) -> DataFrame:
         out = f"_out{operator}"
-        with self._named(operator):
-            found = frame.schema[out].dataType
-            self.records.add(operator, record_type(found))
-            self._check_keys(operator, record_type(found))
-        return (
-            frame
-            if isinstance(found, StructType)
-            else frame.withColumn(out, functions.expr(as_record(out)))
-        )
+        found = frame.schema[out].dataType
+        self.records.add(operator, record_type(found))
+        if not isinstance(found, StructType):
+            frame = frame.withColumn(out, functions.expr(as_record(out)))
+        return self._with_keys(operator, frame)
 
-    def _check_keys(self, operator: int, found: StructType) -> None:
-        known = [*found.names, "id", "ts"]
-        for stream in self.topology.outputs[operator]:
-            for key in self.routes.key_fields(stream):
-                if key not in known:
-                    raise SlotwiseError(
-                        f"stream {self.topology.streams[stream]} is grouped by '{key}', "
-                        f"but its tuples have {', '.join(known)}"
-                    )
+    def _with_keys(self, operator: int, frame: DataFrame) -> DataFrame:
+        """Adds what the groupings of the operator's streams need to know of its tuples."""
+        keyed = {stream: self.routes.keys(stream) for stream in self.topology.outputs[operator]}
+        if not any(keyed.values()):
+            return frame
+        out, columns = f"_out{operator}", dict[str, Column]()
+        seen = view(frame, out)
+        for stream, keys in keyed.items():
+            check_keys(seen, keys.values(), f"stream {self.topology.streams[stream]} is grouped by")
+            columns |= {name: key_column(key, seen.columns) for name, key in keys.items()}
+            self.sql[-1] += [f"{name} = {key}" for name, key in keys.items()]
+        return with_columns(frame, out, columns)
 
     # -- from one level to the next ---------------------------------------------------------
 
@@ -267,18 +228,22 @@ class _Building:
                     # Spark would leave out the shuffle where one partition follows another, and
                     # the level would be none.
                     frame = frame.repartitionById(1, functions.col("_hop"))
-                made, text = aggregated(frame, self.routes, record)
+                made, text = self._keyed(self.layout.levels[level + 1][0], frame, record)
             self.sql[-1].append(text)
             return made
         self.sql[-1].append(f"→ {counted(partitions, 'partition')} by hop")
         return frame.repartitionById(partitions, functions.col("_hop")).drop("_hop")
 
+    def _keyed(self, operator: int, frame: DataFrame, record: str) -> tuple[DataFrame, str]:
+        if self.topology.operators[operator].logic.distinct:
+            at_once = self.outline.mode == "real-time"
+            return with_distinct(frame, self.routes, record, at_once=at_once)
+        return aggregated(frame, self.routes, record)
+
     def _routes(self, level: int) -> str:
         cases = []
         for operator in self.layout.levels[level]:
-            found = list(
-                self.routes.candidates(operator, f"_out{operator}", level in self.flat_levels)
-            )
+            found = list(self.routes.candidates(operator, level in self.flat_levels))
             routes = f"array({', '.join(found)})"
             if any(route.startswith("IF(") for route in found):
                 routes = f"array_compact({routes})"
@@ -294,8 +259,8 @@ class _Building:
             first = ", ".join(map(str, self.layout.first_task[:-1]))
             targets = f"{targets}, array({first})"
         for operator in self.layout.levels[level]:
-            out, flat = f"_out{operator}", self.topology.operators[operator].logic.flat
-            is_done = (flat and level in self.flat_levels) or self._is_on_batches(operator)
+            out, logic = f"_out{operator}", self.topology.operators[operator].logic
+            is_done = logic.makes_several or self._is_on_batches(operator)
             meter = "meter_sent" if is_done else "meter_out"
             counted = f"{meter}({out}, {targets})"
             frame = self._add(frame, out, f"CASE WHEN _operator = {operator} THEN {counted} END")
@@ -335,7 +300,7 @@ class _Building:
         outs = {
             i: f"_out{i}" if i in self.layout.levels[level] else self.records.of(i) for i in ends
         }
-        names = " ".join(f"WHEN {i} THEN {_text(self.topology.operators[i].name)}" for i in ends)
+        names = " ".join(f"WHEN {i} THEN {literal(self.topology.operators[i].name)}" for i in ends)
         due = "meter_latency(ts) AS ts" if self.meters else "ts"
         columns = [f"CASE _operator {names} END AS _sink", "_thread", "id", due]
         types = {
@@ -351,7 +316,7 @@ class _Building:
         if len(types) > 1:
             return frame.withColumnsRenamed({name: name.lstrip("_") for name in types})
         (record,) = types
-        fields = [functions.col(f"{record}.`{name}`") for name in _fields(frame, record)]
+        fields = [field(record, name).alias(name) for name in fields_of(frame, record)]
         return frame.select("_sink", "_thread", "id", "ts", *fields)
 
     # -- ------------------------------------------------------------------------------------
@@ -370,27 +335,3 @@ class _Building:
             raise SlotwiseError(f"operator '{name}': {first_sentence(error)}") from None
         except SlotwiseError as error:
             raise SlotwiseError(f"operator '{name}': {error}") from None
-
-
-def first_sentence(error: PySparkException) -> str:
-    """Spark's message without its class, its SQL state and the plan that follows."""
-    text = str(error.getMessage() or error).strip().split("\n")[0]
-    text = text.partition("] ")[2] or text
-    return text.partition(" SQLSTATE")[0].strip().rstrip(".")
-
-
-def _fields(frame: DataFrame, record: str) -> list[str]:
-    found: DataType = frame.schema[record].dataType
-    assert isinstance(found, StructType)
-    return list(found.names)
-
-
-def _calls_python(frame: DataFrame) -> bool:
-    jvm = frame.sparkSession._jvm
-    pattern = getattr(jvm, "org.apache.spark.sql.catalyst.trees.TreePattern$")
-    udf = getattr(pattern, "MODULE$").PYTHON_UDF()
-    return bool(frame._jdf.queryExecution().analyzed().containsPattern(udf))
-
-
-def _text(name: str) -> str:
-    return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -99,8 +99,10 @@ class Layout:
 
     @cached_property
     def aggregate(self) -> int | None:
-        """The position of the keyed aggregate, if there is one."""
-        return next((i for i, o in enumerate(self.topology.operators) if o.logic.aggregate), None)
+        """The position of the keyed operator, if there is one: an aggregate, or one that sends on
+        what is distinct, which is an aggregate to Spark.
+        """
+        return next((i for i, o in enumerate(self.topology.operators) if o.logic.is_keyed), None)
 
     def is_last(self, level: int) -> bool:
         return level == len(self.levels) - 1
@@ -142,7 +144,7 @@ def layout(plan: Plan) -> Layout:
 
 
 def _levels(topology: Topology) -> tuple[int, ...]:
-    alone = next((i for i, o in enumerate(topology.operators) if o.logic.aggregate), None)
+    alone = next((i for i, o in enumerate(topology.operators) if o.logic.is_keyed), None)
     level = _longest_paths(topology, alone)
     last = max(level)
     leaves = [

@@ -22,6 +22,7 @@ from pyspark.sql.types import StructField, StructType
 from slotwise.model import SlotwiseError
 from slotwise.spark.query.functions import Function
 from slotwise.spark.query.records import RESERVED
+from slotwise.spark.query.traces import what_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,7 +59,7 @@ def output_type(function: Function, taken: pyarrow.Schema) -> StructType:
     try:
         answer = function.call(empty)
     except Exception as error:
-        raise SlotwiseError(f"{function.name} fails on an empty batch: {error!r}") from None
+        raise SlotwiseError(f"{function.name} fails on an empty batch: {what_of(error)}") from None
     if not isinstance(answer, pyarrow.RecordBatch):
         raise SlotwiseError(f"{function.name} returned {type(answer).__name__}, not RecordBatch")
     fields = [field for field in from_arrow_schema(answer.schema) if field.name not in RESERVED]

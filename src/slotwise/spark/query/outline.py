@@ -26,7 +26,7 @@ class Outline:
     def bound(self) -> dict[str, Callable[..., Any]]:
         """The operators' functions, in the form that `outline` takes."""
         operators = self.layout.topology.operators
-        return {operators[i].name: function.call for i, function in self.functions.items()}
+        return {operators[i].name: function.given for i, function in self.functions.items()}
 
 
 def outline(plan: Plan, bound: Mapping[str, Callable[..., Any]] | None = None) -> Outline:

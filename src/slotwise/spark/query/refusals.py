@@ -6,20 +6,25 @@ from collections.abc import Mapping
 from typing import Literal
 
 from slotwise.model import Operator, Pipeline, SlotwiseError, Topology, counted
-from slotwise.spark.query.aggregate import results_of
+from slotwise.spark.query.aggregate import keys_by, results_of
 from slotwise.spark.query.functions import Function
+from slotwise.spark.query.keys import are_same
 from slotwise.spark.query.levels import Layout
+from slotwise.spec.writing import flow
 
 Mode = Literal["real-time", "micro-batch"]
 
 
 def mode_of(pipeline: Pipeline, functions: Mapping[int, Function]) -> Mode:
     """The engine asked for; `auto` is real-time when no operator needs Python processes."""
-    in_python = [i for i, function in functions.items() if function.on_batches]
+    in_python = [i for i, function in functions.items() if function.runs_python]
     if pipeline.engine == "real-time" and in_python:
         name = pipeline.topology.operators[in_python[0]].name
+        kind = "is a Python function on Arrow batches"
+        if not functions[in_python[0]].on_batches:
+            kind = "calls a Python UDF"
         raise SlotwiseError(
-            f"operator '{name}' is a Python function on Arrow batches, which real-time mode cannot "
+            f"operator '{name}' {kind}, which real-time mode cannot "
             "run: use an expression or a function of columns, or set engine: micro-batch"
         )
     if pipeline.engine != "auto":
@@ -32,15 +37,15 @@ def check(layout: Layout, mode: Mode, functions: Mapping[int, Function]) -> None
     topology = layout.topology
     _check_loops(topology)
     for position, operator in enumerate(topology.operators):
-        _check_operator(operator, position in functions)
+        _check_operator(operator, functions.get(position))
     _check_aggregates(topology)
     _check_key_groups(layout)
     if layout.aggregate is not None and mode == "micro-batch":
-        level = layout.level[layout.aggregate]
-        if passing := layout.passing(level):
+        keyed = topology.operators[layout.aggregate]
+        if passing := layout.passing(layout.level[layout.aggregate]):
             raise SlotwiseError(
                 f"micro-batches cannot pass tuples for '{topology.operators[passing[0]].name}' "
-                f"through the level of aggregate '{topology.operators[layout.aggregate].name}': "
+                f"through the level of {_kind(keyed)} '{keyed.name}': "
                 "split the topology into two pipelines"
             )
 
@@ -49,11 +54,13 @@ def _check_key_groups(layout: Layout) -> None:
     if layout.aggregate is None:
         return
     threads, groups = layout.threads[layout.aggregate], layout.tasks[layout.aggregate]
+    operator = layout.topology.operators[layout.aggregate]
+    kind = _kind(operator)
     if threads > groups:
         raise SlotwiseError(
-            f"aggregate '{layout.topology.operators[layout.aggregate].name}' has {threads} threads "
+            f"{kind} '{operator.name}' has {threads} threads "
             f"and its keys are divided into {counted(groups, 'group')}: set key_groups: {threads} "
-            "or more in its aggregate"
+            f"or more in its {kind}"
         )
 
 
@@ -66,14 +73,17 @@ def _check_loops(topology: Topology) -> None:
             )
 
 
-def _check_operator(operator: Operator, has_function: bool) -> None:
+def _check_operator(operator: Operator, function: Function | None) -> None:
     logic, name = operator.logic, operator.name
     given = [
         key
         for key, there in (
             ("expr", logic.expr is not None),
+            ("where", logic.where is not None),
+            ("join", logic.join is not None),
             ("aggregate", bool(logic.aggregate)),
-            ("python", has_function),
+            ("distinct", bool(logic.distinct)),
+            ("python", function is not None),
         )
         if there
     ]
@@ -85,34 +95,52 @@ def _check_operator(operator: Operator, has_function: bool) -> None:
         raise SlotwiseError(f"operator '{name}' is flat but has no expr that returns an array")
     if logic.options and operator.kind != "source":
         raise SlotwiseError(f"operator '{name}' has options: only a source takes options")
-    if logic.aggregate and operator.kind == "source":
-        raise SlotwiseError(f"source '{name}' has an aggregate: move it to an operator of its own")
+    on_batches = function is not None and function.on_batches
+    if logic.on_error == "skip" and (logic.is_keyed or on_batches):
+        what = "a Python function on batches" if on_batches else _kind(operator)
+        raise SlotwiseError(
+            f"operator '{name}' has on_error: skip, which {what} cannot: check its tuples in an "
+            "operator before it, or in the function"
+        )
+    if logic.is_keyed and operator.kind == "source":
+        raise SlotwiseError(
+            f"source '{name}' has {_kind(operator)}: move it to an operator of its own"
+        )
 
 
 def _check_aggregates(topology: Topology) -> None:
-    found = [operator for operator in topology.operators if operator.logic.aggregate]
+    found = [operator for operator in topology.operators if operator.logic.is_keyed]
     if len(found) > 1:
+        both = "are both aggregates"
+        if any(operator.logic.distinct for operator in found):
+            both = "both remember their keys (aggregate, distinct)"
         raise SlotwiseError(
-            f"'{found[0].name}' and '{found[1].name}' are both aggregates: "
+            f"'{found[0].name}' and '{found[1].name}' {both}: "
             "a Spark query in update mode can have only one"
         )
     for operator in found:
-        _check_aggregate(topology, operator)
+        _check_keyed(topology, operator)
 
 
-def _check_aggregate(topology: Topology, operator: Operator) -> None:
+def _check_keyed(topology: Topology, operator: Operator) -> None:
     name, aggregate = operator.name, dict(operator.logic.aggregate)
-    if not aggregate.get("by"):
+    if operator.logic.aggregate and not aggregate.get("by"):
         raise SlotwiseError(f"aggregate '{name}' has no 'by': expected the fields to group by")
-    if not results_of(operator.logic):
+    if operator.logic.aggregate and not results_of(operator.logic):
         raise SlotwiseError(
             f"aggregate '{name}' computes nothing: add a result, such as n: count(*)"
         )
-    keys = tuple(key.strip() for key in aggregate["by"].split(","))
+    keys = keys_by(operator.logic)
+    if not all(keys):
+        raise SlotwiseError(f"{_kind(operator)} '{name}' has an empty key: by: {aggregate['by']}")
     for stream in topology.streams:
-        if stream.target == name and stream.grouping.fields != keys:
-            wanted = keys[0] if len(keys) == 1 else f"[{', '.join(keys)}]"
+        if stream.target == name and not are_same(stream.grouping.fields, keys):
             raise SlotwiseError(
-                f"stream {stream} must send equal keys to one thread of aggregate '{name}': "
-                f"set grouping: {{fields: {wanted}}}"
+                f"stream {stream} must send equal keys to one thread of {_kind(operator)} "
+                f"'{name}': set grouping: "
+                f"{flow({'fields': keys[0] if len(keys) == 1 else list(keys)})}"
             )
+
+
+def _kind(operator: Operator) -> str:
+    return "aggregate" if operator.logic.aggregate else "distinct"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from slotwise.model import Plan
 from slotwise.spark.query.levels import Layout
+from slotwise.spark.query.names import literal
 
 TURNS = 2**32
 COPY_STEP = 2654435769
@@ -37,10 +38,10 @@ class Routes:
     plan: Plan
     layout: Layout
 
-    def candidates(self, operator: int, record: str, has_positions: bool) -> Iterator[str]:
+    def candidates(self, operator: int, has_positions: bool) -> Iterator[str]:
         """One SQL struct (operator, thread, hop) for each tuple that one output tuple may become.
 
-        `record` is the SQL of the output tuple, a struct. A candidate that is NULL is not sent.
+        A candidate that is NULL is not sent.
         """
         topology = self.plan.pipeline.topology
         outputs = topology.outputs[operator]
@@ -48,7 +49,7 @@ class Routes:
             yield self._struct(operator, operator, "0")
         for stream in outputs:
             target = topology.edges[stream][1]
-            for thread, condition in self._threads(stream, record, has_positions):
+            for thread, condition in self._threads(stream, has_positions):
                 route = self._struct(operator, target, thread)
                 yield f"IF({condition}, {route}, NULL)" if condition else route
 
@@ -61,10 +62,13 @@ class Routes:
         hop = f"CASE _operator {' '.join(cases)} END"
         return f"named_struct('operator', _operator, 'thread', _thread, 'hop', {hop})"
 
-    def key_fields(self, stream: int) -> tuple[str, ...]:
-        """The fields of the sender's output tuple that the stream's grouping needs."""
+    def keys(self, stream: int) -> dict[str, str]:
+        """Column -> the key in it: what the stream's grouping needs to know of the sender's output
+        tuple. See `keys`.
+        """
         grouping = self.plan.pipeline.topology.streams[stream].grouping
-        return ("thread",) if grouping.kind == "direct" else grouping.fields
+        keys = ("thread",) if grouping.kind == "direct" else grouping.fields
+        return {f"_key{stream}_{number}": key for number, key in enumerate(keys)}
 
     @cached_property
     def salts(self) -> tuple[int, ...]:
@@ -78,9 +82,7 @@ class Routes:
                 return tuple(found[partition] for partition in range(partitions))
         raise AssertionError
 
-    def _threads(
-        self, stream: int, record: str, has_positions: bool
-    ) -> Iterator[tuple[str, str | None]]:
+    def _threads(self, stream: int, has_positions: bool) -> Iterator[tuple[str, str | None]]:
         """(thread, condition) in SQL, for each copy of a tuple that may be sent on the stream."""
         copies = sent_per_output(self.layout, stream)
         if self.layout.topology.streams[stream].grouping.kind == "all":
@@ -92,22 +94,21 @@ class Routes:
             if copies - copy < 1:
                 share = round((copies - copy) * TURNS)
                 condition = f"{_turn(_step(2 * stream + 1), 0, has_positions)} < {share}"
-            yield self._thread(stream, record, turn), condition
+            yield self._thread(stream, turn), condition
 
-    def _thread(self, stream: int, record: str, turn: str) -> str:
+    def _thread(self, stream: int, turn: str) -> str:
         topology = self.plan.pipeline.topology
         each, (source, target) = topology.streams[stream], topology.edges[stream]
-        threads = self.layout.threads[target]
+        threads, keys = self.layout.threads[target], self.keys(stream)
         if target == self.layout.aggregate:
-            return self._key_group(record)
+            return self._key_group(keys)
         match self.plan.routing(each):
             case "fields":
-                keys = ", ".join(field_of(record, key) for key in each.grouping.fields)
-                return f"pmod(hash({keys}), {threads})"
+                return f"pmod(hash({', '.join(keys)}), {threads})"
             case "global":
                 return "0"
             case "direct":
-                thread = field_of(record, "thread")
+                (thread,) = keys
                 return _direct(thread, topology.operators[target].name, threads)
             case "weighted":
                 return _by_weights(turn, self.plan.weights[topology.operators[target].name])
@@ -115,19 +116,12 @@ class Routes:
                 return self._local_or_shuffle(source, target, turn)
         return _evenly(turn, threads)
 
-    def _key_group(self, record: str) -> str:
+    def _key_group(self, keys: Iterable[str]) -> str:
         """The aggregate's task to which Spark's own hash partitioning will send the tuple."""
         assert self.layout.aggregate is not None
         level = self.layout.level[self.layout.aggregate]
         salt = [str(OWN_SALT)] if self.layout.passing(level) else []
-        keys = [field_of(record, key) for key in self.aggregate_keys]
-        return f"pmod(hash({', '.join(salt + keys)}), {self.layout.partitions[level]})"
-
-    @cached_property
-    def aggregate_keys(self) -> tuple[str, ...]:
-        assert self.layout.aggregate is not None
-        logic = self.layout.topology.operators[self.layout.aggregate].logic
-        return tuple(key.strip() for key in dict(logic.aggregate)["by"].split(","))
+        return f"pmod(hash({', '.join([*salt, *keys])}), {self.layout.partitions[level]})"
 
     def _local_or_shuffle(self, source: int, target: int, turn: str) -> str:
         """Threads in the sender's slot take turns; a sender that has none there shuffles."""
@@ -193,11 +187,6 @@ def sent_per_output(layout: Layout, stream: int) -> float:
     )
 
 
-def field_of(record: str, field: str) -> str:
-    """The SQL of a tuple's field; `id` and `ts` are columns of their own."""
-    return field if field in ("id", "ts") else f"{record}.`{field}`"
-
-
 def hash_of_int(value: int, seed: int = 42) -> int:
     """Spark's hash() of one INT: 32-bit Murmur 3, as a signed number.
 
@@ -251,8 +240,8 @@ def _by_weights(turn: str, weights: tuple[float, ...]) -> str:
 
 
 def _direct(thread: str, sent_to: str, threads: int) -> str:
-    text = f"no such thread of {sent_to}: ".replace("'", "")
-    problem = f"raise_error(concat('{text}', {thread}, '; it has {threads}'))"
+    text = literal(f"no such thread of {sent_to}: ")
+    problem = f"raise_error(concat({text}, {thread}, '; it has {threads}'))"
     return f"CAST(IF({thread} BETWEEN 0 AND {threads - 1}, {thread}, {problem}) AS INT)"
 
 

@@ -7,10 +7,13 @@ import java.util.Properties;
  */
 public record QueryStage(String query, String name, long batch, int level, int levels) {
 
-  /** The stage that a task set's properties name; null if it is not of a streaming query. */
+  /** In Spark's tag of a job that reads the table of a join, which it runs before the batch. */
+  private static final String BROADCAST = "broadcast exchange";
+
+  /** The stage that a task set's properties name; null if it is not one of a streaming query. */
   static QueryStage of(Properties properties, int level, int levels) {
     String query = properties == null ? null : properties.getProperty("sql.streaming.queryId");
-    if (query == null) {
+    if (query == null || properties.getProperty("spark.job.tags", "").contains(BROADCAST)) {
       return null;
     }
     String batch = properties.getProperty("streaming.sql.batchId", "-1");

@@ -45,6 +45,8 @@ final class PlacementTest {
     properties.setProperty("streaming.sql.batchId", "4");
     properties.setProperty("spark.job.description", "count\nid = id-1\nrunId = r\nbatch = 4");
     assert QueryStage.of(properties, 1, 3).equals(new QueryStage("id-1", "count", 4, 1, 3));
+    properties.setProperty("spark.job.tags", "a,broadcast exchange (runId 1)");
+    assert QueryStage.of(properties, 0, 1) == null;
   }
 
   static void theJournalKeepsTheLastStages() {
