@@ -128,10 +128,10 @@ def test_the_contest(
     told = " ".join(verdicts([contest], 1000.0))
     assert ("is not best on step" in told) == (not is_best)
     assert ("flink, which misses goals for 9% of the time" in told) == bool(cheaper)
-    assert ("the least of both, time in violation and slot-hours, on 1 (step)" in told) == (
-        is_best and not cheaper
-    )
-    assert f"within 15% of the clairvoyant's on {'0' if ours[1] > 11.5 else '1 (step)'} of" in told
+    least = "1 of 1 load shape: step." if is_best and not cheaper else "0 of 1 load shape."
+    assert f"the least of both, time in violation and slot-hours, on {least}" in told
+    close = "0 of 1 load shape." if ours[1] > 11.5 else "1 of 1 load shape: step."
+    assert f"at most 15% above the clairvoyant's on {close}" in told
 
 
 def test_without_ours_there_is_no_contest() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from slotwise.model import counted
@@ -12,9 +12,9 @@ CLOSE = 1.15
 """Slot-hours are close to the clairvoyant's up to so many times them."""
 WHY = {
     "bursts": "A burst is seen when it has begun. One that meets a smaller plan is in violation "
-    "until a change is made and the backlog is worked off, which takes about as long as the burst: "
-    "so slots that were needed again are kept for longer and longer. The clairvoyant changes "
-    "before each burst and after it, without a pause."
+    "until a change is made and the backlog is worked off, which may take twice as long as the "
+    "burst: so slots that were needed again are kept for longer and longer. The clairvoyant "
+    "changes before each burst and after it, without a pause."
 }
 """Shapes on which no controller that only sees the past comes close, and why."""
 
@@ -100,12 +100,12 @@ def verdicts(contests: Sequence[Contest], day_s: float) -> Iterator[str]:
 
 
 def _ranks(contests: Sequence[Contest]) -> str:
-    best = [each.shape for each in contests if each.is_best]
-    both = [each.shape for each in contests if each.is_least_in_both]
+    best = _among(contests, lambda each: each.is_best)
+    both = _among(contests, lambda each: each.is_least_in_both)
     return (
         f"{OURS} has the least time in violation of all controllers, and no other has as little "
-        f"with fewer slot-hours, on {_listed(best)} of {counted(len(contests), 'load shape')}. "
-        f"It has the least of both, time in violation and slot-hours, on {_listed(both)}."
+        f"with fewer slot-hours, on {best}. It has the least of both, time in violation and "
+        f"slot-hours, on {both}."
     )
 
 
@@ -122,10 +122,9 @@ def _cheaper(contests: Sequence[Contest], day_s: float) -> Iterator[str]:
 
 
 def _beside_the_clairvoyant(contests: Sequence[Contest]) -> Iterator[str]:
-    close = [each.shape for each in contests if each.slots <= CLOSE]
+    close = _among(contests, lambda each: each.slots <= CLOSE)
     yield (
-        f"The slot-hours of {OURS} are within {CLOSE - 1:.0%} of the clairvoyant's on "
-        f"{_listed(close)} of {counted(len(contests), 'load shape')}."
+        f"The slot-hours of {OURS} are at most {CLOSE - 1:.0%} above the clairvoyant's on {close}."
     )
     for each in contests:
         if each.slots > CLOSE:
@@ -133,6 +132,8 @@ def _beside_the_clairvoyant(contests: Sequence[Contest]) -> Iterator[str]:
             yield f"{each.shape.capitalize()}: {slots}. {WHY.get(each.shape, '')}".strip()
 
 
-def _listed(shapes: Sequence[str]) -> str:
-    """`2 (step, ramp)`."""
-    return f"{len(shapes)} ({', '.join(shapes)})" if shapes else "0"
+def _among(contests: Sequence[Contest], holds: Callable[[Contest], bool]) -> str:
+    """`2 of 6 load shapes: step, ramp`."""
+    found = [each.shape for each in contests if holds(each)]
+    told = f"{len(found)} of {counted(len(contests), 'load shape')}"
+    return f"{told}: {', '.join(found)}" if found else told

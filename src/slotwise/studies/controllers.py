@@ -217,7 +217,8 @@ def _assumptions(results: Results) -> tuple[str, ...]:
         "Every day begins with the plan that `slotwise plan` gives for its first rate. Static "
         "plans are those for the mean and the highest demand. The clairvoyant has the plan for "
         "each period's highest demand, without pauses, and exchanges a machine that is slow. "
-        "It is the best that figures are divided by.",
+        "It is the best that figures are divided by. As `slotwise plan` does, it leaves a fifth of "
+        "every slot free; controllers may leave less where the goal holds, and so use fewer slots.",
         "Controllers do not know the machines' speed: a slowed-down machine keeps its name and its "
         "place in the plans.",
     )
