@@ -336,6 +336,24 @@ def test_what_comes_due_faster_than_a_source_takes_it_in_is_the_backlog() -> Non
     assert held_back.observe(1).backlog == 101 - 80 - 1 - 2 - 1
 
 
+def test_figures_of_places_can_be_left_out() -> None:
+    deployment = SimulatedDeployment(sized(2))
+    deployment.advance(60.0)
+    whole, short = deployment.observe(60.0), deployment.observe(60.0, places=False)
+    assert whole.threads
+    assert short == replace(
+        whole,
+        threads=(),
+        slots=(),
+        nodes=(),
+        thread_traffic=None,
+        slot_traffic=None,
+        node_traffic=None,
+        inter_slot_traffic=None,
+        inter_node_traffic=None,
+    )
+
+
 def test_nothing_is_observed_before_the_first_step() -> None:
     with pytest.raises(SlotwiseError, match="nothing was observed yet: advance the deployment"):
         SimulatedDeployment(sized(1)).observe(1)

@@ -121,7 +121,7 @@ def _recovered(
         running.apply(believed)
     for _ in range(periods):
         running.advance(period_s)
-        seen = running.observe(running.now_s() - since_s)
+        seen = running.observe(running.now_s() - since_s, places=False)
         if not missed(goals.judge(seen)):
             break
         missed_s, since_s = running.now_s(), running.now_s()
@@ -159,7 +159,7 @@ def _windows(
         if each_s > window_s:
             running.advance(each_s - window_s)
         running.advance(window_s)
-        windows.append(running.observe(window_s))
+        windows.append(running.observe(window_s, places=False))
     return windows
 
 

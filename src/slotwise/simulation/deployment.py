@@ -173,15 +173,17 @@ class SimulatedDeployment:
         self._events.resume()
         return Change(self._now_s, "at once" if moves else "restart", pause_s)
 
-    def observe(self, last_s: float) -> Observation:
+    def observe(self, last_s: float, places: bool = True) -> Observation:
         """What happened in the last `last_s` seconds, or since the start where that is later.
 
-        Raises SlotwiseError before the first `advance`, and for more than `kept_s`.
+        Without `places`, figures of threads, slots and nodes, and traffic, are left out: with
+        thousands of threads they take longer than all others. Raises SlotwiseError before the first
+        `advance`, and for more than `kept_s`.
         """
         check_window(last_s, self._now_s, self._stretches.kept_s)
         if self._now_s == 0:
             raise SlotwiseError("nothing was observed yet: advance the deployment first")
-        return self._observed(self._stretches.since(max(0.0, self._now_s - last_s)))
+        return self._observed(self._stretches.since(max(0.0, self._now_s - last_s)), places)
 
     def _advance_to(self, end_s: float) -> None:
         """In stretches that are cut back from the end; before what is kept, in one."""
@@ -224,7 +226,7 @@ class SimulatedDeployment:
         events.tally = stretch_tally(world)
         self._queues, self._now_s = queues, end_s
 
-    def _observed(self, stretches: list[Stretch]) -> Observation:
+    def _observed(self, stretches: list[Stretch], places: bool) -> Observation:
         events, seconds = self._events, self._now_s - stretches[0].start_s
         world = events.part.world
         tally = _network_per_arrival(merged(stretches, world), world, stretches)
@@ -246,7 +248,7 @@ class SimulatedDeployment:
         windows = tally.windows
         sources = world.operators["source"] > 0
         return Observation(
-            **shared_figures(run, visited(tally, world, "handled") / seconds),
+            **shared_figures(run, visited(tally, world, "handled") / seconds, places),
             backlog=float(events.state.queues["length"][sources].sum()),
             latency_ms=mean_ms(windows["sink_latency"], windows["sinks"]),
             latency_slope=slope(middle_s, windows["sink_latency"], windows["sinks"]),

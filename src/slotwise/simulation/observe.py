@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,13 @@ STUDENT_T_95 = 2.0930240544083087
 import. A test compares them.
 """
 
+NOWHERE: Mapping[str, Any] = {
+    "slots": (),
+    "nodes": (),
+    "inter_slot_traffic": None,
+    "inter_node_traffic": None,
+}
+
 
 def observed(run: Run) -> Observation:
     """The inputs that came due after the warm-up, each followed to its end."""
@@ -65,12 +73,13 @@ def observed(run: Run) -> Observation:
     )
 
 
-def shared_figures(run: Run, ended_rate: Floats) -> dict[str, Any]:
+def shared_figures(run: Run, ended_rate: Floats, places: bool = True) -> dict[str, Any]:
     """What is found alike for a whole run and for a window of a deployment.
 
-    `ended_rate` is how many tuples/s each operator has handled.
+    `ended_rate` is how many tuples/s each operator has handled. Without `places`, figures of
+    threads, slots and nodes, and traffic, are left out.
     """
-    tally, cluster = run.tally, run.plan.cluster
+    tally = run.tally
     names = [operator.name for operator in run.plan.pipeline.topology.operators]
     # Figures per thread, and so the load they are asked for, begin with the last change of plan.
     offered_rate = _offered_rate(run, run.end_s - counted_s(run))
@@ -80,9 +89,7 @@ def shared_figures(run: Run, ended_rate: Floats) -> dict[str, Any]:
     stable = is_stable(busiest) and not run.stuck and run.end_s >= run.asked_s
     throughput = _throughput(run, ended_rate)
     saturated = not stable or bool(tally.operators["lost"].any())
-    cpu, mem = slot_use(run, offered_rate)
     p50, p95, p99 = _percentiles_ms(run)
-    between, far = traffic(run)
     return {
         "origin": "simulated",
         "start_s": tally.warm_up,
@@ -97,16 +104,24 @@ def shared_figures(run: Run, ended_rate: Floats) -> dict[str, Any]:
         "latency_p95_ms": p95,
         "latency_p99_ms": p99,
         "streams": stream_loads(run),
-        "threads": thread_loads(run, names, asked),
-        "slots": slot_loads(cluster, cpu, mem),
-        "nodes": node_loads(cluster, cpu, mem),
         "links": link_loads(run),
         "cost_per_hour": run.plan.cost_per_hour,
+        "seed": run.seed,
+        "remarks": _remarks(run, stable, bottleneck, asked),
+        **(_at_places(run, names, offered_rate, asked) if places else NOWHERE),
+    }
+
+
+def _at_places(run: Run, names: list[str], offered_rate: float, asked: Floats) -> dict[str, Any]:
+    cpu, mem = slot_use(run, offered_rate)
+    between, far = traffic(run)
+    return {
+        "threads": thread_loads(run, names, asked),
+        "slots": slot_loads(run.plan.cluster, cpu, mem),
+        "nodes": node_loads(run.plan.cluster, cpu, mem),
         "inter_slot_traffic": float(per_second(run, far[1:].sum())),
         "inter_node_traffic": float(per_second(run, far[2:].sum())),
         **between,
-        "seed": run.seed,
-        "remarks": _remarks(run, stable, bottleneck, asked),
     }
 
 
