@@ -55,6 +55,7 @@ def steps(draw: st.DrawFn) -> Step:
         forced=draw(st.booleans()),
         change=draw(st.none() | changes),
         note=draw(st.text(max_size=5)),
+        events=tuple(draw(st.lists(st.text(max_size=5), max_size=2))),
         decided_in_s=draw(st.integers(0, 10**6)) / 10**6,
     )
 

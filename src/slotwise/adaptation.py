@@ -4,8 +4,8 @@ It works alike with a simulated deployment and one on Spark, and keeps these rul
 
 - One change at a time: `Deployment.apply` returns when the new plan is in effect, and nothing is
   observed or decided before.
-- A controller sees periods under the plan in effect only, from `warm_up_s` after a change on; not
-  figures that are older than the period, nor any where nothing was measured.
+- A controller sees periods under the plan in effect only, from `warm_up_s` after a change or a
+  failure on; not figures that are older than the period, nor any where nothing was measured.
 - At most `changes_per_hour` changes in any hour. What a person forces counts, but is not limited.
 - What the deployment refuses leaves the last good plan in effect; after a failure the next change
   waits for the warm-up, too.
@@ -43,7 +43,10 @@ from slotwise.model.deployment import check_seconds
 Applying = Literal["never", "placement", "all"]
 Outcome = Literal["kept", "recommended", "applied", "refused", "not observed", "warming up"]
 SHORTEST = 0.5
-"""A window that is shorter than this part of a period is no basis for a decision."""
+"""A window that is shorter than this part of a period is no basis for a decision; nor is one that
+ended longer ago than that, and than LATE_S."""
+LATE_S = 2.0
+"""Reports come each second, and are read each second."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Rules:
     period_s: float = 10.0
     apply: Applying = "all"
     warm_up_s: float = 10.0
-    """What happens so soon after a change is not decided upon."""
+    """What happens so soon after a change, or after a failure, is not decided upon."""
     changes_per_hour: int = 12
 
     def __post_init__(self) -> None:
@@ -90,6 +93,8 @@ class Step:
     change: Change | None = None
     note: str = ""
     """Why it was not applied, or not decided, in one sentence."""
+    events: tuple[str, ...] = ()
+    """What happened to the deployment, until the decision was applied; see Deployment.events."""
     decided_in_s: float = 0.0
 
 
@@ -113,6 +118,8 @@ class Adaptation:
     """Figures from before this are not decided upon."""
     _stepped_s: float | None = None
     """When the last period ended."""
+    told: int = 0
+    """So many events of the deployment are in the steps until now."""
 
     def __post_init__(self) -> None:
         self.history = History(self.rules.period_s)
@@ -121,7 +128,10 @@ class Adaptation:
         """Run for so long, one Step after each period. The last period may be shorter."""
         end_s = self.deployment.now_s() + seconds
         while (left_s := end_s - self.deployment.now_s()) > 1e-6:
-            yield self._step(min(self.rules.period_s, left_s))
+            step = self._step(min(self.rules.period_s, left_s))
+            happened = tuple(self.deployment.events[self.told :])
+            self.told += len(happened)
+            yield replace(step, events=happened)
 
     def _step(self, period_s: float) -> Step:
         since_s = self.deployment.now_s() if self._stepped_s is None else self._stepped_s
@@ -138,10 +148,15 @@ class Adaptation:
     def _observed(self, step: Step) -> Observation:
         """Raises SlotwiseError where nothing was measured in this period."""
         seen = self.deployment.observe(step.at_s - step.since_s)
-        if seen.end_s is not None and seen.end_s <= step.since_s:
+        if seen.end_s is not None and self._is_old(step, seen.end_s):
             raise SlotwiseError(f"the last measurement is from second {seen.end_s:.0f}: too old")
         self.history.rates.append((step.at_s, seen.offered_rate))
         return seen
+
+    def _is_old(self, step: Step, end_s: float) -> bool:
+        """It has nothing of the period, or not of its second half."""
+        usual_s = SHORTEST * (step.at_s - step.since_s) + LATE_S
+        return end_s <= step.since_s or step.at_s - end_s > usual_s
 
     def _acted(self, step: Step) -> Step:
         """What a person forces, else what the controller decides."""
@@ -162,7 +177,9 @@ class Adaptation:
         if seen.start_s is None or seen.end_s is None:
             return True
         long_enough = seen.end_s - seen.start_s >= SHORTEST * self.rules.period_s
-        return long_enough and seen.start_s >= self._ready_s - 1e-6
+        resumed_s = self.deployment.resumed_s
+        ready_s = max(self._ready_s, resumed_s + self.rules.warm_up_s if resumed_s else 0.0)
+        return long_enough and seen.start_s >= ready_s - 1e-6
 
     def _decided(self, step: Step, control: Control) -> Step:
         situation = self.history.situation(self.deployment.plan, self.goals, step.at_s)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, is_dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -56,6 +57,19 @@ def journaled(loop: Adaptation, seconds: float, path: Path | None) -> Iterator[S
         for step in steps:
             _write(file, path, writer.lines(step))
             yield step
+
+
+def set_aside(path: Path) -> Path | None:
+    """A journal that is there already gets another name, the first that is free of NAME-1, NAME-2,
+    …; which. None: there is none, or it is empty. Raises SlotwiseError.
+    """
+    try:
+        if not (path.is_file() and path.stat().st_size):
+            return None
+        names = (path.with_stem(f"{path.stem}-{number}") for number in count(1))
+        return path.rename(next(name for name in names if not name.exists()))
+    except OSError as error:
+        raise _unwritable(path, error) from None
 
 
 @dataclass
@@ -105,6 +119,7 @@ def step_data(step: Step, goals: Goals, plan: int, new: int | None) -> dict[str,
         "outcome": step.outcome,
         "forced": step.forced or None,
         "note": step.note or None,
+        "events": list(step.events) or None,
         "decision": None if step.decision is None else _decision_data(step.decision, step, new),
         "decided_in_s": round(step.decided_in_s, 6),
         "change": None if step.change is None else exact_data(step.change),

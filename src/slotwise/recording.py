@@ -63,6 +63,7 @@ class _Step:
     decided_in_s: float
     forced: bool = False
     note: str = ""
+    events: tuple[str, ...] = ()
 
 
 @dataclass
@@ -111,6 +112,7 @@ class _Reader:
             forced=found.forced,
             change=found.change,
             note=found.note,
+            events=found.events,
             decided_in_s=found.decided_in_s,
         )
         self.steps.append(step)

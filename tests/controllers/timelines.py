@@ -136,6 +136,8 @@ class ScriptedDeployment:
     """The next changes are refused with these."""
     applied: list[tuple[float, Plan]] = field(default_factory=list)
     clock_s: float = 0.0
+    events: list[str] = field(default_factory=list)
+    resumed_s: float = 0.0
 
     def now_s(self) -> float:
         return self.clock_s

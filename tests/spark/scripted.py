@@ -52,7 +52,7 @@ class ScriptedRun(Run):
             Options(Path("checkpoint"), batch_seconds=2.0),
             Query(made, None, ()),  # type: ignore[arg-type]
             ScriptedQuery(),  # type: ignore[arg-type]
-            None,  # type: ignore[arg-type]
+            SimpleNamespace(silences=lambda *_: {}),  # type: ignore[arg-type]
             clock,
             clock.now_s(),
             made,

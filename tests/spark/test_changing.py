@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -89,11 +90,12 @@ def clock() -> SettableClock:
 
 
 @pytest.fixture
-def metered(monkeypatch: pytest.MonkeyPatch, clock: SettableClock) -> MeteredRun:
+def metered(monkeypatch: pytest.MonkeyPatch, clock: SettableClock, tmp_path: Path) -> MeteredRun:
     """Threads s, a, b, k; partition 1 of level 1 is b's."""
     seen = ScriptedMeters(monkeypatch, clock)
     seen.rates = {(0, 0): 100, (1, 0): 100, (1, 1): 100, (2, 0): 200}
     run = MeteredRun(clock, seen, plan(TWO))
+    run.options = replace(run.options, checkpoint=tmp_path)
     script_places(monkeypatch, run)
     return run
 
@@ -280,6 +282,9 @@ class ScriptedMachines:
 
     def release_unbound(self) -> None:
         self.log.append("late")
+
+    def revive(self) -> tuple[Node, ...]:
+        return ()
 
 
 @pytest.fixture

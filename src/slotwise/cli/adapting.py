@@ -5,7 +5,7 @@ options, journal, lines while it runs, table and exit codes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,14 +75,14 @@ def follow(
     """
     from slotwise.adaptation_journal import journaled
     from slotwise.adaptation_summary import Account
-    from slotwise.report.adaptation import step_text
+    from slotwise.report.adaptation import step_lines
 
     account = Account(loop.goals)
     before: Step | None = None
     with _progress(seconds, tell) as show:
         for step in journaled(loop, seconds, decisions):
             account.add(step)
-            show(step_text(step, before), step.at_s)
+            show(step_lines(step, before), step.at_s)
             before = step
             if is_over():
                 break
@@ -92,19 +92,24 @@ def follow(
 @contextmanager
 def _progress(
     seconds: float, tell: Callable[[str], None] | None
-) -> Iterator[Callable[[str | None, float], None]]:
+) -> Iterator[Callable[[Sequence[str], float], None]]:
     """Lines by `tell`; else on stderr, with a bar under them if it is a terminal."""
     if tell is not None or not sys.stderr.isatty():
         by_line = tell or note
-        yield lambda line, at_s: by_line(line) if line else None
+
+        def show_lines(lines: Sequence[str], at_s: float) -> None:
+            for line in lines:
+                by_line(line)
+
+        yield show_lines
         return
     from rich.progress import Progress
 
     with Progress(console=console(stderr=True), transient=True) as bar:
         task = bar.add_task("adapting", total=seconds)
 
-        def show(line: str | None, at_s: float) -> None:
-            if line:
+        def show(lines: Sequence[str], at_s: float) -> None:
+            for line in lines:
                 bar.console.print(line)
             bar.update(task, completed=at_s)
 

@@ -123,7 +123,8 @@ def run(
     follows = adapting(controller, apply, period, decisions, control)
     scheduled = schedules.schedule(schedule) if schedule else None
     site = Site(master, slot_memory_mb, cores_per_slot)
-    made = _plan(spec, plan, rate, placer, scale, site)
+    planned = _plan(spec, plan, rate, placer, scale, site)
+    made = planned if follows is None else _last_plan(checkpoint, planned)
     found = outline(made)
     silence_pyspark()
     if explain:
@@ -134,7 +135,13 @@ def run(
     with _folder(checkpoint) as where:
         offered = rate if plan else None  # otherwise it is the plan's
         options = Options(
-            where, rate=offered, schedule=scheduled, work=work, batch_seconds=batch, output=output
+            where,
+            rate=offered,
+            schedule=scheduled,
+            work=work,
+            batch_seconds=batch,
+            output=output,
+            planned=planned,
         )
         if follows is not None and follows.control is None:
             follows = dataclasses.replace(follows, control=where.parent / CONTROL)
@@ -205,6 +212,18 @@ def _scaled_plan(
     return made.plan
 
 
+def _last_plan(checkpoint: Path | None, planned: Plan) -> Plan:
+    """A run under a controller goes on with the plan that was last in effect in its checkpoint."""
+    from slotwise.spark import checkpoints
+
+    last = None if checkpoint is None else checkpoints.in_effect(checkpoint, planned)
+    if last is None:
+        return planned
+    if changes := last.changes_from(planned):
+        note(f"the run goes on with the last plan of its checkpoint: {'; '.join(changes)}")
+    return last
+
+
 @contextmanager
 def _folder(checkpoint: Path | None) -> Iterator[Path]:
     if checkpoint is not None:
@@ -248,9 +267,12 @@ def _run(
 def _adapted(
     running: Run, follows: Adapting, seconds: float, tell: Tell
 ) -> tuple[Adaptation, Account]:
+    from slotwise.adaptation_journal import set_aside
     from slotwise.cli.adapting import follow
 
     tell(f"control file: {follows.control}")
+    if follows.decisions is not None and (earlier := set_aside(follows.decisions)) is not None:
+        tell(f"decisions of the run before: {earlier}")
     loop = follows.loop(running)
     return loop, follow(loop, seconds, follows.decisions, running.is_over, tell)
 
@@ -293,7 +315,8 @@ def _report(summary: Summary, json: bool) -> int:
         print(json_text(summary_data(summary)), end="")
     else:
         _show(summary)
-    for sentence in summary.events:
+    told = 0 if summary.adapted is None else summary.adapted[0].told
+    for sentence in summary.events[told:]:
         note(sentence)
     if summary.adapted is None:
         status = note_verdicts(summary.verdicts, summary.seen)

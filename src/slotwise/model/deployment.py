@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -39,6 +40,18 @@ class Deployment(Protocol):
     @property
     def plan(self) -> Plan:
         """The plan in effect."""
+        ...
+
+    @property
+    def events(self) -> Sequence[str]:
+        """What happened to it: failures, machines that came and went; one sentence each, oldest
+        first. It only grows.
+        """
+        ...
+
+    @property
+    def resumed_s(self) -> float:
+        """When it last went on after a failure, by its clock; 0: it has not failed."""
         ...
 
     def now_s(self) -> float: ...

@@ -30,19 +30,21 @@ def adaptation_report(headline: str, account: Account) -> RenderableType:
     return Group(*parts)
 
 
-def step_text(step: Step, before: Step | None) -> str | None:
-    """One line for people while it runs; None: nothing new. A recommendation that stands, and a
-    silence that lasts, are told once.
+def step_lines(step: Step, before: Step | None) -> list[str]:
+    """For people while it runs: what happened, then what was decided, as far as it is new. A
+    recommendation that stands, and a silence that lasts, are told once.
     """
+    at = clock_text(step.at_s)
+    lines = [f"{at} {event}" for event in step.events]
     repeated = before is not None and before.outcome == step.outcome
     standing = step.outcome in ("recommended", "not observed") and repeated
     if step.outcome not in _TOLD or standing:
-        return None
+        return lines
     told = [step.decision.reason] if step.decision else []
     told += [f"({step.note})" if told else step.note] if step.note else []
     if step.change is not None:
         told.append(f"(paused {figure(step.change.pause_s)} s)")
-    return f"{clock_text(step.at_s)} {step.outcome}: {' '.join(told)}"
+    return [*lines, f"{at} {step.outcome}: {' '.join(told)}"]
 
 
 def clock_text(seconds: float) -> str:

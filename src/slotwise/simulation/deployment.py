@@ -135,6 +135,15 @@ class SimulatedDeployment:
     def plan(self) -> Plan:
         return self._plan
 
+    @property
+    def events(self) -> tuple[str, ...]:
+        """Nothing fails here."""
+        return ()
+
+    @property
+    def resumed_s(self) -> float:
+        return 0.0
+
     def now_s(self) -> float:
         return self._now_s
 

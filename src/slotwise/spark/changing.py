@@ -125,7 +125,7 @@ def _moved(run: Run, new: Outline) -> Change:
     batch = await_batch(run)
     at_s, pause_s = _longest_wait(run, lambda: run.whereabouts().follow(wanted, batch))
     run.watch.forget()
-    run.events.append(f"new placement from batch {batch} on, after a pause of {pause_s:.2f} s")
+    run.events.append(f"new placement from batch {batch} on")
     return Change(at_s, "next batch", pause_s)
 
 
@@ -166,7 +166,6 @@ def _restarted(run: Run, new: Outline) -> Change:
     await_tuples(run)
     at_s = run.now_s()
     run.watch.forget()
-    run.events.append(f"restarted with another plan, after a pause of {at_s - began_s:.2f} s")
     return Change(at_s, "restart", at_s - began_s)
 
 
@@ -180,7 +179,13 @@ def _start_as(run: Run, of: Outline, compiled: Query) -> None:
 def _recovered(run: Run, before: tuple[Outline, Query], failed: QueryFailed) -> Change:
     """The query failed while it went over: once more as newly planned, else back."""
     began_s = run.now_s()
-    recover(run)
+    try:
+        recover(run)
+    except SlotwiseError as error:
+        if run.is_over():
+            raise
+        run.stop()  # it hangs, or is refused
+        raise _went_back(run, before, error) from None
     if not run.query.isActive:
         raise _went_back(run, before, failed)
     run.watch.forget()

@@ -1,4 +1,4 @@
-"""Whose checkpoint it is: a query goes on only from its own."""
+"""Whose checkpoint it is: a query goes on only from its own; and which plan was last in effect."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from slotwise.model import SlotwiseError, counted
+from slotwise.model import Plan, SlotwiseError, counted
 from slotwise.model.topology import KEY_GROUPS
 from slotwise.spark.query.outline import Outline
 from slotwise.spec.build import document_of
+from slotwise.spec.plan_json import plan_from_json, plan_to_json
 
 NAME = "slotwise.json"
+PLAN = "slotwise-plan.json"
+"""Beside it: the plan in effect, and the one that the run began with before anything changed it."""
 
 
 def claim(checkpoint: Path, outline: Outline) -> None:
@@ -55,6 +58,45 @@ def check(checkpoint: Path, outline: Outline) -> None:
             f"Spark cannot divide it into {mine['key_groups']}: set key_groups: {groups} in the "
             "aggregate, or use another checkpoint"
         )
+
+
+def keep(checkpoint: Path, planned: Plan, plan: Plan) -> None:
+    """Write down that `plan` is in effect, in a run that began as `planned`, before a controller
+    changed it. Raises SlotwiseError.
+    """
+    data = {"planned": _digest(planned), "plan": json.loads(plan_to_json(plan))}
+    try:
+        # Whole or not at all: the program may be killed meanwhile.
+        new = checkpoint / f"{PLAN}.new"
+        new.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+        new.replace(checkpoint / PLAN)
+    except OSError as error:
+        raise SlotwiseError(f"checkpoint {checkpoint}: {error.strerror}") from None
+
+
+def in_effect(checkpoint: Path, planned: Plan) -> Plan | None:
+    """The plan that was last in effect in a run that began as `planned`; None: the checkpoint is
+    new, or its last run was planned otherwise.
+    """
+    found = _kept(checkpoint)
+    if found.get("planned") != _digest(planned):
+        return None
+    try:
+        return plan_from_json(json.dumps(found["plan"]))
+    except SlotwiseError:
+        return None  # of another version of Slotwise
+
+
+def _kept(checkpoint: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((checkpoint / PLAN).read_text(encoding="utf-8"))
+        return found
+    except (OSError, ValueError):
+        return {}
+
+
+def _digest(plan: Plan) -> str:
+    return hashlib.sha256(plan_to_json(plan).encode()).hexdigest()
 
 
 def _read(checkpoint: Path) -> dict[str, Any] | None:

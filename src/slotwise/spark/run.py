@@ -20,12 +20,12 @@ from pyspark.errors import PySparkException
 from slotwise.clock import SYSTEM, Clock
 from slotwise.model import (
     Change,
-    Deployment,
     Observation,
     Plan,
     Profiles,
     Schedule,
     SlotwiseError,
+    counted,
 )
 from slotwise.model.deployment import check_seconds
 from slotwise.paced import factor_at, pace_of
@@ -34,7 +34,7 @@ from slotwise.spark.changing import change
 from slotwise.spark.cluster import Machines, pinning
 from slotwise.spark.metering import meters
 from slotwise.spark.metering.loads import Watched
-from slotwise.spark.metering.watch import KEPT_S, Watch
+from slotwise.spark.metering.watch import KEPT_S, SILENT_S, Watch
 from slotwise.spark.query.compile import Query, compile, first_sentence
 from slotwise.spark.query.outline import Outline
 from slotwise.spark.query.sinks import writer
@@ -70,6 +70,21 @@ class Options:
     """The longest window that can be observed."""
     cores_per_slot: float | None = None
     """The CPU quota of the cluster's slots; `start_up.launched` sets it to that of its site."""
+    planned: Plan | None = None
+    """What was planned before a run under a controller changed it, where this run goes on with the
+    plan that was then in effect; see `checkpoints.in_effect`."""
+
+    def given(self, plan: Plan) -> Options:
+        """With the rate and the profiles that the sources and the operators without logic keep to
+        from the first plan on, whatever later plans assume.
+        """
+        first = self.planned or plan
+        return replace(
+            self,
+            planned=first,
+            rate=first.rate if self.rate is None else self.rate,
+            profiles=self.profiles or first.pipeline.profiles,
+        )
 
 
 def compile_plan(spark: SparkSession, of: Outline, options: Options) -> Query:
@@ -77,6 +92,7 @@ def compile_plan(spark: SparkSession, of: Outline, options: Options) -> Query:
 
     Raises SlotwiseError, naming the operator, for what Spark refuses.
     """
+    options = options.given(of.plan)
     return compile(
         spark,
         of,
@@ -101,6 +117,8 @@ def start(
     """
     checkpoints.claim(options.checkpoint, made.outline)
     query = _started(spark, made, options)
+    plan = made.outline.plan
+    checkpoints.keep(options.checkpoint, options.planned or plan, plan)
     watch = Watch(spark, clock, options.kept_s)
     run = Run(spark, options, made, query, watch, clock, clock.now_s(), made.outline)
     run.machines = machines
@@ -108,8 +126,8 @@ def start(
 
 
 @dataclass
-class Run(Deployment):
-    """The query of a plan."""
+class Run:
+    """The query of a plan; see model.Deployment."""
 
     spark: SparkSession
     options: Options
@@ -124,6 +142,7 @@ class Run(Deployment):
     """Of the plan in effect."""
     events: list[str] = field(default_factory=list)
     """What happened, one sentence each."""
+    resumed_s: float = 0.0
     failures: Failures = field(default_factory=Failures)
     machines: Machines | None = None
     """Those of its session, where they may change; None: they are as they are."""
@@ -133,13 +152,7 @@ class Run(Deployment):
     """Somebody wants it to end: every wait ends then, and no change begins."""
 
     def __post_init__(self) -> None:
-        # What arrives, and what a tuple takes, does not depend on what later plans assume.
-        first, options = self.plan, self.options
-        self.options = replace(
-            options,
-            rate=first.rate if options.rate is None else options.rate,
-            profiles=options.profiles or first.pipeline.profiles,
-        )
+        self.options = self.options.given(self.plan)
 
     # -- lifecycle --------------------------------------------------------------------------
 
@@ -177,7 +190,9 @@ class Run(Deployment):
         supervise(self, seconds)
 
     def observe(self, last_s: float) -> Observation:
-        """As `Watch.observation`; raises SlotwiseError if nothing was measured yet.
+        """As `Watch.observation`; raises SlotwiseError if nothing was measured yet, and for a slot
+        that has reported nothing in the second half of the window: what its threads have done is
+        not known.
 
         After `apply` the window begins, at the earliest, at a report from when the plan was in
         effect.
@@ -185,11 +200,27 @@ class Run(Deployment):
         seen = self.observation(last_s)
         if seen is None:
             raise SlotwiseError(f"the run of '{self.name}' has measured nothing yet")
+        if silences := self.watch.silences(self.now_s(), max(last_s / 2, SILENT_S)):
+            slot, silent_s = next(iter(silences.items()))
+            name = self.plan.cluster.slot(slot) if slot < self.plan.cluster.slots else slot
+            others = counted(len(silences) - 1, "other slot")
+            raise SlotwiseError(
+                f"slot {name} has reported nothing for {silent_s:.0f} s"
+                + (f", nor have {others}" if len(silences) > 1 else "")
+            )
         return seen
 
     def apply(self, plan: Plan) -> Change:
-        """As `changing.change`: at the next batch, or by a restart."""
-        return change(self, plan)
+        """As `changing.change`: at the next batch, or by a restart. The checkpoint knows which plan
+        is in effect.
+        """
+        before = self.plan
+        try:
+            return change(self, plan)
+        finally:
+            if self.plan is not before:
+                assert self.options.planned is not None
+                checkpoints.keep(self.options.checkpoint, self.options.planned, self.plan)
 
     # -- what is seen of it -----------------------------------------------------------------
 

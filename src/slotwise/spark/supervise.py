@@ -61,13 +61,23 @@ def recover(run: Run, tries: int = TRIES) -> None:
             f"the query of '{run.name}' failed {counted(count, 'time')} without progress: {reason}"
         )
     began_s = run.now_s()
+    _start_lost_machines(run)
     _await_room(run)
     run.restart()
     if has_resumed(run):
-        after = f"resumed from its checkpoint {run.now_s() - began_s:.1f} s later"
+        run.resumed_s = run.now_s()
+        after = f"resumed from its checkpoint {run.resumed_s - began_s:.1f} s later"
     else:
         after = "failed again when it was started from its checkpoint"
     run.events.append(f"the query failed ({reason}) and {after}")
+
+
+def _start_lost_machines(run: Run) -> None:
+    """Their threads run elsewhere until then, and go back at the next batch."""
+    if run.machines is not None:
+        run.events += [
+            f"node '{node.name}' was lost and is started again" for node in run.machines.revive()
+        ]
 
 
 def _await_room(run: Run) -> None:

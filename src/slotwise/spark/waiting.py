@@ -108,7 +108,10 @@ def _is_in_pace(run: Run) -> bool:
     if run.outline.mode == "micro-batch":
         progress = run.query.lastProgress
         return progress is not None and late_ms < IN_PACE_MS + 2 * progress.batchDuration
-    return late_ms < IN_PACE_MS or run.observe(LATEST_S).stable is True
+    if late_ms < IN_PACE_MS:
+        return True
+    seen = run.observation(LATEST_S)
+    return seen is not None and seen.stable is True
 
 
 def _left(run: Run) -> str:

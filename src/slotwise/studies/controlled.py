@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from slotwise.adaptation import Adaptation, Rules, Step
@@ -24,6 +25,14 @@ class Watched:
     @property
     def plan(self) -> Plan:
         return self.deployment.plan
+
+    @property
+    def events(self) -> Sequence[str]:
+        return self.deployment.events
+
+    @property
+    def resumed_s(self) -> float:
+        return self.deployment.resumed_s
 
     def now_s(self) -> float:
         return self.deployment.now_s()

@@ -7,6 +7,7 @@ executors that it is asked for.
     add(cluster)    before a change: what the new plan has and the session has not
     hosts(cluster)  with the change: the host of each of its slots
     keep(cluster)   after it, whether it was made or not: nothing else is left
+    revive()        after a failure: nodes that were lost are started again
 
 Executors are requested from the master by their number, and given back by their ids.
 """
@@ -76,6 +77,12 @@ class Machines(ABC):
             self._end(self.host_of.pop(node))
         return others
 
+    def revive(self) -> tuple[model.Node, ...]:
+        """Start again the nodes that were lost, and wait for nothing; which these are. Lost nodes
+        of an existing master are for others to start.
+        """
+        return ()
+
     def release_unbound(self) -> None:
         """Give back the executors that stand for no slot: also those that came too late."""
         if executors := unbound(self.spark):
@@ -109,6 +116,12 @@ class OwnMachines(Machines):
 
     def _has(self, node: model.Node) -> bool:
         return node in self.host_of and self.daemons.runs(self.host_of[node])
+
+    def revive(self) -> tuple[model.Node, ...]:
+        lost = tuple(node for node in self.host_of if not self._has(node))
+        for node in lost:
+            self.daemons.start(self.cluster.worker(node, self.host_of[node]))
+        return lost
 
     def _add(self, nodes: Sequence[model.Node], wait: Wait) -> None:
         check_memory(nodes, self.cluster.slot_memory_mb)

@@ -27,6 +27,9 @@ MOST_BATCHES = 1000
 REPORTED_S = 2.0
 """The meters' last reports of a batch have come this long after its end."""
 
+SILENT_S = 3.0
+"""Executors report each second; on a busy machine a report may be so late."""
+
 
 @dataclass
 class Watch:
@@ -89,6 +92,21 @@ class Watch:
             return None
         chosen = self.history.whole() if last_s is None else self.history.since(last.time - last_s)
         return observe(watched, chosen, self.zero_s) if len(chosen) >= 2 else None
+
+    def silences(self, now_s: float, longer_s: float) -> dict[int, float]:
+        """Slots that have threads of the query and have not reported for longer than that, and for
+        how long; at `now_s` of the run's clock.
+        """
+        last = self.history.last
+        if last is None:
+            return {}
+        used = {thread.executor for thread in last.threads}
+        silent_s = {
+            meter.slot: now_s - (meter.time - self.zero_s)
+            for meter in last.executors
+            if meter.executor in used
+        }
+        return {slot: seconds for slot, seconds in silent_s.items() if seconds > longer_s}
 
     def _observe_batches(self, query: StreamingQuery, watched: Watched, now: float) -> None:
         """Complete `batches` with those that have ended and reported."""
