@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from slotwise.adaptation import Adaptation, Rules, Step
-from slotwise.adaptation_journal import journaled
+from slotwise.adaptation_journal import journaled, set_aside
 from slotwise.adaptation_summary import Account, Summary
 from slotwise.controllers.base import Situation
 from slotwise.model import Change, Decision, Gain, ModelError, Observation, Plan, SlotwiseError
+from slotwise.report.adaptation import step_lines
 from slotwise.spec.plan_json import plan_to_json
 from tests.controllers.timelines import Scripted, ScriptedDeployment, plan_at, seen
 
@@ -136,6 +137,57 @@ def test_nothing_is_decided_on_silence_or_on_old_figures() -> None:
     assert steps[0].note == "the run has measured nothing yet"
     assert steps[2].note == "the last measurement is from second 20: too old"
     assert len(controller.asked) == 2
+
+
+@pytest.mark.parametrize(("late_s", "expected"), [(6.5, "kept"), (7.5, "not observed")])
+def test_nothing_is_decided_on_figures_of_the_first_half_of_the_period_only(
+    late_s: float, expected: str
+) -> None:
+    """Reports come each second, and are read each second: 2 s more are usual."""
+
+    def see(plan: Plan, now_s: float) -> Observation:
+        return seen(plan, end_s=now_s - late_s)
+
+    *_, step = run(ScriptedDeployment(SMALL, see), Scripted(), 20.0)
+    assert step.outcome == expected
+    assert step.note == (
+        "" if expected == "kept" else "the last measurement is from second 12: too old"
+    )
+
+
+def test_after_a_failure_nothing_is_decided_before_the_warm_up_and_the_journal_says_so(
+    tmp_path: Path,
+) -> None:
+    """It fails at 12 s and goes on at 15 s, under the same plan."""
+
+    class Failing(ScriptedDeployment):
+        def advance(self, seconds: float) -> None:
+            super().advance(seconds)
+            if self.clock_s == 20.0:
+                self.resumed_s = 15.0
+                self.events.append("the query failed and resumed 3 s later")
+
+    loop = Adaptation(Failing(SMALL), Scripted(), SMALL.pipeline.goals)
+    steps = list(journaled(loop, 50.0, tmp_path / "decisions.jsonl"))
+    assert outcomes(steps) == ["kept", "warming up", "warming up", "kept", "kept"]
+    assert [step.events for step in steps[:3]] == [
+        (),
+        ("the query failed and resumed 3 s later",),
+        (),
+    ]
+    assert step_lines(steps[1], steps[0]) == ["0:00:20 the query failed and resumed 3 s later"]
+    lines = (tmp_path / "decisions.jsonl").read_text().splitlines()
+    assert sum("resumed 3 s later" in line for line in lines) == 1
+
+
+def test_an_earlier_journal_gets_another_name(tmp_path: Path) -> None:
+    path = tmp_path / "decisions.jsonl"
+    assert set_aside(path) is None
+    for number in (1, 2):
+        path.write_text(f"run {number}")
+        assert set_aside(path) == tmp_path / f"decisions-{number}.jsonl"
+        assert not path.exists()
+    assert (tmp_path / "decisions-1.jsonl").read_text() == "run 1"
 
 
 def test_a_controller_that_finds_no_plan_keeps_the_one_in_effect() -> None:

@@ -15,6 +15,8 @@ pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 
 from slotwise.spark import cluster as spark_cluster
+from slotwise.spark.cluster import scheduler
+from slotwise.spark.cluster.machines import machines_of
 
 THREADS_PER_SLOT = 64
 MODEL = Cluster((Node("left", 2, 2.0), Node("right", 1, 1.0)), slot_memory_gb=1.0)
@@ -32,6 +34,18 @@ def spark(embedded: spark_cluster.SparkCluster) -> Iterator[SparkSession]:
     made = spark_cluster.session(embedded, {"spark.sql.shuffle.partitions": "2"})
     yield made
     made.stop()
+
+
+@pytest.fixture
+def elastic(
+    spark: SparkSession, embedded: spark_cluster.SparkCluster
+) -> Iterator[spark_cluster.Machines]:
+    """The machines of the shared session; as they were, at the end."""
+    made = machines_of(spark, embedded, embedded.slot_hosts)
+    yield made
+    made.add(MODEL, await_condition)
+    scheduler(spark).setSlots(",".join(made.hosts(MODEL)))
+    made.keep(MODEL)
 
 
 def wait_until(what: Callable[[], Any], seconds: float = 60, query: Any = None) -> Any:

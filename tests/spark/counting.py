@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -42,15 +43,26 @@ scheduler: {{placer: round-robin}}
 """
 
 
-def command(folder: Path, seconds: int = 600, spec: str = SPEC) -> subprocess.Popen[str]:
-    """Start it; checkpoint, output and what it tells are in `folder`."""
+def command(
+    folder: Path, seconds: int = 600, spec: str = SPEC, more: Sequence[str] = ()
+) -> subprocess.Popen[str]:
+    """Start it, with `more` options; checkpoint, output and what it tells are in `folder`."""
     (folder / "spec.yaml").write_text(spec, encoding="utf-8")
     program = "import sys; from slotwise.cli import run; sys.exit(run(sys.argv[1:]))"
     options = ["--rate", str(RATE), "--for", f"{seconds}s", "--batch", "2s", "--json"]
     folders = ["--checkpoint", str(folder / "checkpoint"), "--output", str(folder / "out")]
     with (folder / "told").open("w") as told:
         return subprocess.Popen(
-            [sys.executable, "-c", program, "run", str(folder / "spec.yaml"), *options, *folders],
+            [
+                sys.executable,
+                "-c",
+                program,
+                "run",
+                str(folder / "spec.yaml"),
+                *options,
+                *folders,
+                *more,
+            ],
             stdout=subprocess.PIPE,
             stderr=told,
             text=True,
@@ -60,12 +72,12 @@ def command(folder: Path, seconds: int = 600, spec: str = SPEC) -> subprocess.Po
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[subprocess.Popen[str]]:
+def writing(folder: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
     """The command, once it is watched and has written something; killed at the end if it still
     runs.
     """
     before = len(written(folder))
-    started = command(folder)
+    started = command(folder, more=more)
 
     def goes_on() -> bool:
         assert started.poll() is None, told(folder)
@@ -89,15 +101,28 @@ def ids(folder: Path) -> set[int]:
     return {row["id"] for row in written(folder) if row["_sink"] == "z"}
 
 
+def check(folder: Path) -> None:
+    """No id is missing up to the last one, and every key was counted as often as it came."""
+    seen = ids(folder)
+    assert seen == set(range(len(seen)))
+    counts: Counter[str] = Counter()
+    for row in written(folder):
+        if row["_sink"] == "k":
+            counts[row["record1"]["value"]] = max(
+                counts[row["record1"]["value"]], row["record1"]["n"]
+            )
+    assert counts == Counter(str(id % KEYS) for id in seen)
+
+
 def folders(pid: int) -> list[Path]:
     """Those that a program has made for its cluster."""
     return list(Path(tempfile.gettempdir()).glob(f"{PREFIX}{pid}-*"))
 
 
-def worker(pid: int) -> psutil.Process:
-    """A worker of a program's cluster."""
-    return next(
+def workers(pid: int) -> list[psutil.Process]:
+    """Those of a program's cluster."""
+    return [
         child
         for child in psutil.Process(pid).children(recursive=True)
         if any(part.endswith("worker.Worker") for part in child.cmdline())
-    )
+    ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -18,26 +17,15 @@ from pyspark.sql import SparkSession
 from slotwise.adaptation import Adaptation, Rules
 from slotwise.adaptation_journal import journaled
 from slotwise.controllers.base import Situation
-from slotwise.model import Cluster, Decision, Node, Plan
-from slotwise.spark.cluster import Machines, SparkCluster, scheduler
-from slotwise.spark.cluster.machines import machines_of
+from slotwise.model import Decision, Plan
+from slotwise.spark.cluster import Machines, SparkCluster
 from slotwise.spark.waiting import await_batch, await_tuples
 from tests.spark.conftest import MODEL
+from tests.spark.elastic import MORE
 from tests.spark.plans import plan, topology
 from tests.spark.running import running, written
 
 pytestmark = pytest.mark.cluster
-
-MORE = Cluster((*MODEL.nodes, Node("more", 1, 1.0)), slot_memory_gb=1.0)
-
-
-@pytest.fixture
-def elastic(spark: SparkSession, embedded: SparkCluster) -> Iterator[Machines]:
-    """The machines of the shared session; as they were, at the end."""
-    made = machines_of(spark, embedded, embedded.slot_hosts)
-    yield made
-    scheduler(spark).setSlots(",".join(embedded.slot_hosts))
-    made.keep(MODEL)
 
 
 @dataclass(frozen=True)

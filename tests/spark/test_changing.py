@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from slotwise.model import Cluster, Grouping, Logic, Node, Plan, SlotwiseError
+from slotwise.spark import checkpoints
 from slotwise.spark import supervise as supervision
 from slotwise.spark.changing import needs_restart
 from slotwise.spark.cluster import pinning
@@ -202,6 +203,28 @@ def test_a_query_that_hangs_as_newly_planned_goes_back(
     assert metered.starts == [2, 1]
     metered.advance(5)
     assert metered.query.isActive
+
+
+@pytest.mark.usefixtures("has_room")
+def test_a_query_that_fails_then_hangs_as_newly_planned_goes_back(
+    metered: MeteredRun, clock: SettableClock
+) -> None:
+    metered.advance(20)
+    before, rates = metered.plan, metered.meters.rates
+    clock.at(1024, metered.fail)
+    clock.at(1095, lambda: setattr(metered.meters, "rates", rates))
+    with pytest.raises(SlotwiseError, match="delivered no tuple for 60 s; the run went back to"):
+        metered.apply(plan(TWO, {"a": 2}))
+    assert metered.plan is before
+    assert metered.starts == [2, 2, 1]
+
+
+def test_a_checkpoint_knows_the_plan_in_effect(metered: MeteredRun, clock: SettableClock) -> None:
+    first, new = metered.plan, plan(TWO, {"a": 2})
+    metered.advance(20)
+    clock.at(1025, lambda: setattr(metered.meters, "rates", MORE))
+    metered.apply(new)
+    assert checkpoints.in_effect(metered.options.checkpoint, first) == new
 
 
 def test_a_query_that_fails_before_it_goes_over_keeps_its_plan(

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from slotwise.model import Grouping, Logic, SlotwiseError
-from slotwise.spark.checkpoints import NAME, check, claim
+from slotwise.spark.checkpoints import NAME, PLAN, check, claim, in_effect, keep
 from slotwise.spark.query.outline import Outline, outline
 from tests.spark.plans import plan, topology
 
@@ -56,3 +56,22 @@ def test_topologies_without_an_aggregate_have_no_key_groups(tmp_path: Path) -> N
     claim(tmp_path, of)
     check(tmp_path, replace(of, plan=replace(of.plan, rate=7.0)))
     assert json.loads((tmp_path / NAME).read_text())["key_groups"] is None
+
+
+def test_a_run_goes_on_with_the_plan_that_was_last_in_effect(tmp_path: Path) -> None:
+    first, other = counting().plan, counting(threads=3).plan
+    assert in_effect(tmp_path, first) is None
+    keep(tmp_path, first, first)
+    keep(tmp_path, first, other)
+    assert in_effect(tmp_path, first) == other
+    # Somebody has planned otherwise since: that counts.
+    assert in_effect(tmp_path, counting(sinks=2).plan) is None
+
+
+def test_a_last_plan_that_cannot_be_read_is_none(tmp_path: Path) -> None:
+    plan = counting().plan
+    keep(tmp_path, plan, plan)
+    text = (tmp_path / PLAN).read_text()
+    for damaged in (text[:-10], text.replace('"operator": "k"', '"operator": "x"'), "{}"):
+        (tmp_path / PLAN).write_text(damaged)
+        assert in_effect(tmp_path, plan) is None

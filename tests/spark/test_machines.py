@@ -212,6 +212,18 @@ def test_a_node_whose_worker_was_lost_is_started_again(
     assert found.hosts(cluster(LEFT, RIGHT)) == ("127.0.0.11", "127.0.0.11", "127.0.0.12")
 
 
+def test_a_lost_node_is_started_again_at_its_address_after_a_failure(
+    monkeypatch: pytest.MonkeyPatch, own: Master, clock: SettableClock
+) -> None:
+    found, began_s = embedded(monkeypatch, own), clock.now_s()
+    assert found.revive() == ()
+    own.end("127.0.0.12")
+    assert found.revive() == (RIGHT,)
+    assert clock.now_s() == began_s  # nobody waits for it
+    clock.sleep(UP_S)
+    assert sorted(own.living.values()) == ["127.0.0.11", "127.0.0.11", "127.0.0.12"]
+
+
 @pytest.fixture
 def existing(clock: SettableClock) -> Master:
     return Master(clock, {"a": 2, "b": 1, "c": 3})

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,9 +25,20 @@ from slotwise.spark.metering import meters
 from slotwise.spark.supervise import recover, supervise
 from slotwise.spark.waiting import await_batch, await_tuples
 from tests.spark.conftest import MODEL, wait_until
-from tests.spark.counting import KEYS, RATE, SPEC, command, folders, ids, told, worker, writing
+from tests.spark.counting import (
+    KEYS,
+    RATE,
+    SPEC,
+    check,
+    command,
+    folders,
+    ids,
+    told,
+    workers,
+    writing,
+)
 from tests.spark.plans import plan, topology
-from tests.spark.running import running, written
+from tests.spark.running import running
 
 pytestmark = pytest.mark.cluster
 
@@ -46,19 +56,6 @@ def counted(records: int = RECORDS) -> Any:
         logic={"s": source, "c": count},
         groupings={"s>c": Grouping("fields", ("value",))},
     )
-
-
-def check(folder: Path) -> None:
-    """No id is missing up to the last one, and every key was counted as often as it came."""
-    seen = ids(folder)
-    assert seen == set(range(len(seen)))
-    counts: Counter[str] = Counter()
-    for row in written(folder):
-        if row["_sink"] == "k":
-            counts[row["record1"]["value"]] = max(
-                counts[row["record1"]["value"]], row["record1"]["n"]
-            )
-    assert counts == Counter(str(id % KEYS) for id in seen)
 
 
 def test_a_killed_executor(spark: SparkSession, tmp_path: Path) -> None:
@@ -137,7 +134,7 @@ def test_the_driver_killed_then_a_worker_killed_then_ctrl_c(tmp_path: Path) -> N
     wait_until(lambda: not any(child.is_running() for child in children))
     with writing(tmp_path) as second:
         before = len(ids(tmp_path))
-        worker(second.pid).kill()
+        workers(second.pid)[0].kill()
         wait_until(lambda: len(ids(tmp_path)) > before + 5 * RATE, seconds=120)
         second.send_signal(signal.SIGINT)
         answer, _ = second.communicate(timeout=60)

@@ -54,6 +54,7 @@ def test_a_failed_query_resumes_and_the_clock_goes_on(
     assert run.events == [
         "the query failed (an executor was lost) and resumed from its checkpoint 0.5 s later"
     ]
+    assert run.resumed_s == pytest.approx(2.5)
     assert run.now_s() == 10
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -109,3 +110,25 @@ def test_only_the_querys_own_threads_are_kept(
     watch.tick(query, watched("s>k"))  # type: ignore[arg-type]
     assert watch.history.last is not None
     assert [thread.query for thread in watch.history.last.threads] == [query.id]
+
+
+def test_slots_that_report_nothing_are_told(run: MeteredRun, clock: SettableClock) -> None:
+    """From 1006 on, slot 1 is silent; slot 2 has no threads."""
+    run.advance(6)
+    last = run.watch.history.last
+    assert last is not None
+    others = [
+        replace(last.executors[0], executor=name, slot=slot) for name, slot in (("b", 1), ("c", 2))
+    ]
+    threads = tuple(replace(each, executor="ab"[each.level % 2]) for each in last.threads)
+    clock.sleep(10)
+    now = [replace(last.executors[0], time=last.time + 10), *others]
+    run.watch.history.append(
+        replace(last, time=last.time + 10, threads=threads, executors=tuple(now))
+    )
+    assert run.watch.silences(run.now_s(), 5.0) == {1: 10.0}
+    assert run.watch.silences(run.now_s(), 10.0) == {}
+    with pytest.raises(SlotwiseError, match="slot n1/0 has reported nothing for 10 s"):
+        run.observe(15)
+    assert run.observe(20).start_s == 0
+    assert run.observation(15) is not None

@@ -1,0 +1,183 @@
+"""Each paper's controller on a real cluster, while the load goes up and down: what it changes, that
+every id arrives once, and that counts are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import SparkSession
+
+from slotwise.adaptation import Adaptation, Rules, Step
+from slotwise.controllers.base import Controller
+from slotwise.controllers.drs import Drs
+from slotwise.controllers.look_ahead import LookAhead
+from slotwise.controllers.model_driven import ModelDriven
+from slotwise.controllers.p_deployer import PDeployer
+from slotwise.controllers.traffic import TrafficBased
+from slotwise.model import (
+    Choice,
+    Cluster,
+    FixedLoad,
+    Goals,
+    Grouping,
+    Logic,
+    Pipeline,
+    Plan,
+    Profiles,
+    Schedule,
+    Scheduler,
+    ServiceRate,
+)
+from slotwise.planner import Request, plan_with
+from slotwise.spark.cluster import Machines
+from slotwise.spark.waiting import await_batch, await_tuples
+from tests.spark.conftest import MODEL
+from tests.spark.counting import KEYS, check
+from tests.spark.elastic import MORE
+from tests.spark.plans import topology
+from tests.spark.running import running
+
+pytestmark = pytest.mark.cluster
+
+RATE, WAIT_MS = 12.0, 50.0
+WAVES = Schedule.burst(period_s=24.0, length_s=12.0, factor=6.0)
+"""At 12/s a thread of `a` is 60 % busy; at 72/s four are needed."""
+SHAPE = topology(
+    "s>a",
+    "a>z",
+    "s>c",
+    "c>k",
+    logic={
+        "s": Logic(expr=f"CAST(id % {KEYS} AS STRING)"),
+        "a": Logic(expr=f"IF(wait_us({WAIT_MS * 1000:.0f}) >= 0, value, NULL)"),
+        "c": Logic(aggregate=(("by", "value"), ("n", "count(*)"))),
+    },
+    groupings={"s>c": Grouping("fields", ("value",))},
+)
+LIGHT = FixedLoad(cpu=0.02, mem=0.02)
+PROFILES = Profiles(
+    {
+        "s": LIGHT,
+        "a": ServiceRate(1000 / WAIT_MS, cpu=0.1, mem=0.8),  # one fits in a slot
+        "c": ServiceRate(1000.0, cpu=0.5, mem=0.02),
+        "z": LIGHT,
+        "k": LIGHT,
+    },
+    1024.0,
+)
+
+
+def planned(on: Cluster, goals: Goals) -> Plan:
+    """For the low rate on the shared cluster, of a pipeline that may have the nodes `on`."""
+    scheduler = Scheduler(Choice("lsa"), Choice("largest-first"), Choice("round-robin"))
+    made = Pipeline(SHAPE, PROFILES, cluster=on, goals=goals, scheduler=scheduler)
+    plan = plan_with(Request(replace(made, cluster=MODEL), RATE, scheduler))
+    return replace(plan, pipeline=made)
+
+
+@contextmanager
+def adapting(
+    spark: SparkSession,
+    elastic: Machines,
+    folder: Path,
+    controller: Controller,
+    goals: Goals | None = None,
+    on: Cluster = MODEL,
+) -> Iterator[Iterator[Step]]:
+    """Periods of a run under the controller."""
+    first = planned(on, goals or Goals())
+    with running(spark, first, folder, machines=elastic, schedule=WAVES) as run:
+        await_tuples(run)
+        rules = Rules(period_s=2.0, warm_up_s=1.0)
+        yield Adaptation(run, controller, first.pipeline.goals, rules).steps(240.0)
+        await_batch(run)
+    check(folder)
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A change of the threads of `a`."""
+
+    step: Step
+    before: Plan
+    after: Plan
+    reason: str
+
+
+def changed(steps: Iterator[Step], more: bool) -> Changed:
+    """The next change to more threads of `a`, or to fewer."""
+    for step in steps:
+        if step.outcome == "applied":
+            assert step.decision is not None
+            assert step.decision.plan is not None
+            assert step.change is not None
+            found = Changed(step, step.plan, step.decision.plan, step.decision.reason)
+            threads = found.before.threads["a"], found.after.threads["a"]
+            if (threads[0] < threads[1]) if more else (threads[0] > threads[1]):
+                assert step.change.how == "restart"
+                return found
+    raise AssertionError("the run has ended")
+
+
+def test_model_driven(spark: SparkSession, elastic: Machines, tmp_path: Path) -> None:
+    with adapting(spark, elastic, tmp_path, ModelDriven(seconds=4)) as steps:
+        up = changed(steps, more=True)
+        assert "/s are outside the planned 7.2 to 12.0/s: a 1 → " in up.reason
+        changed(steps, more=False)
+
+
+def test_p_deployer(spark: SparkSession, elastic: Machines, tmp_path: Path) -> None:
+    """It goes up in rounds, and stays there when less is offered."""
+    with adapting(spark, elastic, tmp_path, PDeployer(seconds=4)) as steps:
+        up = changed(steps, more=True)
+        assert "a raised by " in up.reason
+        for step in steps:
+            assert step.plan.threads["a"] >= up.after.threads["a"]
+            low = step.seen is not None and step.seen.offered_rate < 2 * RATE
+            if low and step.outcome == "kept":
+                assert step.decision is not None
+                if "the target holds" in step.decision.reason:
+                    return
+        raise AssertionError("the target never holds at the low rate")
+
+
+def test_drs(spark: SparkSession, elastic: Machines, tmp_path: Path) -> None:
+    """With machines: one more for the high rate, given back at the low one."""
+    drs = Drs(seconds=4, cool_down_s=2, give_back_s=4)
+    with adapting(spark, elastic, tmp_path, drs, Goals(latency_ms=1500.0), MORE) as steps:
+        up = changed(steps, more=True)
+        assert up.after.machines > up.before.machines
+        down = changed(steps, more=False)
+        assert down.after.machines < down.before.machines
+
+
+def test_traffic(spark: SparkSession, elastic: Machines, tmp_path: Path) -> None:
+    """Threads move at the next batch, without a restart."""
+    with adapting(spark, elastic, tmp_path, TrafficBased(period_s=4)) as steps:
+        step = next(step for step in steps if step.outcome == "applied")
+        assert step.decision is not None
+        assert step.change is not None
+        assert (step.decision.kind, step.change.how) == ("re-place", "next batch")
+        assert "tuples/s between nodes can be saved" in step.decision.reason
+        gain = step.decision.gain
+        assert gain is not None
+        after = next(step for step in steps if step.outcome == "kept")
+        assert after.seen is not None
+        assert after.seen.inter_node_traffic is not None
+        assert gain.before is not None
+        assert after.seen.inter_node_traffic < gain.before
+
+
+def test_look_ahead(spark: SparkSession, elastic: Machines, tmp_path: Path) -> None:
+    """Upwards: a smaller plan must have been enough for five minutes."""
+    look_ahead, goals = LookAhead(horizon_s=60, lead_s=10), Goals(latency_ms=1500.0)
+    with adapting(spark, elastic, tmp_path, look_ahead, goals) as steps:
+        assert changed(steps, more=True).step.decided_in_s < 2

@@ -1,0 +1,297 @@
+"""Faults in the middle of a change: the run goes on with its last good plan and loses nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytest.importorskip("pyspark")
+
+import itertools
+
+from pyspark.sql import SparkSession
+
+import slotwise
+from slotwise.adaptation import Adaptation, Rules, Step
+from slotwise.adaptation_journal import journaled
+from slotwise.cli import INTERRUPTED
+from slotwise.controllers.base import Situation
+from slotwise.model import Cluster, Decision, Node, Plan
+from slotwise.recording import read_recording
+from slotwise.spark.cluster import Machines, machines
+from slotwise.spark.metering import meters
+from slotwise.spark.run import Run
+from slotwise.spark.waiting import await_batch, await_tuples
+from slotwise.spec.plan_json import plan_to_json
+from tests.spark.conftest import MODEL, wait_until
+from tests.spark.counting import SPEC, check, told, workers, writing
+from tests.spark.elastic import MORE
+from tests.spark.plans import plan
+from tests.spark.running import running
+from tests.spark.test_recovery import counted
+
+pytestmark = pytest.mark.cluster
+
+RATE = 200.0
+STREAM = counted(records=10**9)
+FEW = plan(STREAM, {"c": 2}, on=MODEL, rate=RATE)
+MANY = plan(STREAM, {"c": 2, "z": 3}, on=MORE, rate=RATE)
+"""On one more machine, with other threads: a restart."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Controllers change to the next of these plans until it is in effect."""
+
+    plans: list[Plan] = field(default_factory=list)
+    name: str = "wanted"
+
+    def decide(self, situation: Situation) -> Decision:
+        if not self.plans or self.plans[0] is situation.plan:
+            return Decision.keep("it is in effect")
+        wanted = self.plans[0]
+        return Decision.change(situation.plan, wanted, "it is wanted", 3.0)
+
+
+def is_adding(run: Run) -> bool:
+    """A machine comes up that the plan in effect has not."""
+    assert run.machines is not None
+    return set(run.machines.host_of) > set(run.plan.cluster.nodes)
+
+
+def has_gone_over(run: Run) -> bool:
+    """The query was started as newly planned, and the change is not yet over."""
+    return run.plan is MANY and "node 'more' was added" in run.events[-1]
+
+
+def kill_executor(run: Run, slot: int) -> None:
+    victim = next(e for e in meters.snapshot(run.spark).executors if e.slot == slot)
+    os.kill(victim.pid, signal.SIGKILL)
+
+
+def kill_worker(run: Run) -> None:
+    """That of the first node."""
+    assert run.machines is not None
+    daemons = run.machines.cluster.daemons
+    assert daemons is not None
+    os.kill(daemons.pids[1], signal.SIGKILL)
+
+
+def once(run: Run, when: Callable[[Run], bool], fault: Callable[[Run], None]) -> None:
+    """While the run waits for something, at the first moment when that holds."""
+
+    def look(run: Run) -> None:
+        if when(run):
+            run.each_report = lambda run: None
+            fault(run)
+
+    run.each_report = look
+
+
+def until(steps: Iterator[Step], outcome: str) -> Step:
+    """The next step with this outcome."""
+    return next(step for step in steps if step.outcome == outcome)
+
+
+def sentences(steps: Sequence[Step]) -> str:
+    return "\n".join(event for step in steps for event in step.events)
+
+
+@dataclass
+class Driven:
+    """A run under a controller that wants what the test wants."""
+
+    run: Run
+    wanted: Wanted
+    steps: Iterator[Step]
+    seen: list[Step] = field(default_factory=list)
+
+    def until(self, outcome: str) -> Step:
+        for step in self.steps:
+            self.seen.append(step)
+            if step.outcome == outcome:
+                return step
+        raise AssertionError("the run has ended")
+
+
+@contextmanager
+def driven(spark: SparkSession, folder: Path, elastic: Machines) -> Iterator[Driven]:
+    with running(spark, FEW, folder, machines=elastic) as run:
+        await_tuples(run)
+        wanted = Wanted()
+        loop = Adaptation(run, wanted, FEW.pipeline.goals, Rules(period_s=1.0, warm_up_s=1.0))
+        yield Driven(run, wanted, journaled(loop, 600, folder / "decisions.jsonl"))
+        await_batch(run)
+    check(folder)
+    recorded = read_recording(folder / "decisions.jsonl").steps
+    for one, other in itertools.pairwise(recorded):
+        assert other.since_s == one.at_s  # one after the other, never two changes at a time
+    for step in recorded:
+        if step.decision is not None:
+            assert step.seen is not None
+            assert step.seen.start_s is not None
+            assert step.seen.start_s >= step.since_s - 2.0
+
+
+def test_processes_are_killed_while_machines_come_and_plans_change(
+    spark: SparkSession, elastic: Machines, tmp_path: Path
+) -> None:
+    with driven(spark, tmp_path, elastic) as it:
+        it.until("kept")
+        it.wanted.plans.append(MANY)
+
+        once(it.run, is_adding, lambda run: kill_executor(run, 1))
+        refused = it.until("refused")
+        assert "was lost" in refused.note
+        assert it.run.plan is FEW
+        assert refused.events[-1] == "node 'more' was given back"
+
+        once(it.run, is_adding, kill_worker)
+        refused = it.until("refused")
+        assert "was lost" in refused.note
+        assert it.run.plan is FEW
+
+        once(it.run, has_gone_over, lambda run: kill_executor(run, 3))
+        applied = it.until("applied")
+        assert applied.change is not None
+        assert applied.change.how == "restart"
+        assert it.run.plan is MANY
+        it.until("kept")
+        wait_until(
+            lambda: it.run.whereabouts().levels == it.run.outline.layout.slots(MANY.placement)
+        )
+    print(sentences(it.seen))
+    said = sentences(it.seen)
+    assert said.count("and resumed from its checkpoint") == 3
+    assert "node 'left' was lost and is started again" in said
+
+
+def test_what_is_refused_or_does_not_come_up_leaves_the_last_plan(
+    spark: SparkSession, elastic: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crowded = plan(STREAM, {"c": 2, "z": 200}, on=MODEL, rate=RATE)
+    threads = plan(STREAM, {"c": 2, "z": 2}, on=MODEL, rate=RATE)
+    with driven(spark, tmp_path, elastic) as it:
+        it.until("kept")
+        it.wanted.plans[:] = [crowded]
+        refused = it.until("refused")
+        assert "and has room for 64" in refused.note
+        assert it.run.query.isActive
+
+        it.wanted.plans[:] = [threads]
+        restart = it.run.restart
+
+        def refused_by_spark() -> None:
+            it.run.restart = restart  # type: ignore[method-assign]
+            shortest = "spark.sql.streaming.realTimeMode.minBatchDuration"
+            spark.conf.set(shortest, "60000")
+            try:
+                restart()
+            finally:
+                spark.conf.set(shortest, "1000")
+
+        it.run.restart = refused_by_spark  # type: ignore[method-assign]
+        refused = it.until("refused")
+        print(refused.note)
+        assert refused.note.startswith("Spark refuses 'test': ")
+        assert refused.note.endswith("; the run went back to its last plan")
+        assert it.run.plan is FEW
+
+        it.wanted.plans[:] = [MANY]
+        monkeypatch.setattr(machines, "START_S", 3.0)
+        start = it.run.machines.daemons.start  # type: ignore[union-attr]
+
+        def hang(worker: object) -> None:
+            start(worker)
+            os.kill(it.run.machines.daemons.pids[-1], signal.SIGSTOP)  # type: ignore[union-attr]
+
+        monkeypatch.setattr(it.run.machines.daemons, "start", hang)  # type: ignore[union-attr]
+        refused = it.until("refused")
+        print(refused.note)
+        assert refused.note.startswith("node 'more' has 0 of 1 executors after 3 s")
+        assert it.run.plan is FEW
+        it.wanted.plans.clear()
+        it.until("kept")
+
+
+def test_nothing_is_decided_while_meters_are_silent(
+    spark: SparkSession, elastic: Machines, tmp_path: Path
+) -> None:
+    threads = plan(STREAM, {"c": 2, "z": 2}, on=MODEL, rate=RATE)
+    with driven(spark, tmp_path, elastic) as it:
+        it.until("kept")
+        for slots in ({1}, {0, 1, 2}):
+            stopped = [e.pid for e in meters.snapshot(spark).executors if e.slot in slots]
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
+            try:
+                it.wanted.plans[:] = [threads]
+                silent = it.until("not observed")
+                print(silent.note)
+                assert silent.decision is None
+                assert "has reported nothing for" in silent.note
+            finally:
+                for pid in stopped:
+                    os.kill(pid, signal.SIGCONT)
+            assert it.run.plan is FEW
+            it.wanted.plans.clear()
+            it.until("kept")
+
+
+ADAPTING = ("--controller", "static", "--period", "1s", "--decisions", "decisions.jsonl")
+NODES = Cluster((Node("left", 1, 1.0), Node("right", 1, 1.0)), slot_memory_gb=1.0)
+
+
+def test_the_driver_is_killed_in_the_middle_of_a_change_then_ctrl_c_in_another(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "spec.yaml").write_text(SPEC)
+    spec = slotwise.load(tmp_path / "spec.yaml")
+    more = replace(NODES, nodes=(*NODES.nodes, Node("more", 1, 1.0)))
+    for name, threads, on in (("two", 2, NODES), ("three", 3, more)):
+        made = replace(plan(spec.topology, {"c": 2, "z": threads}, on=on), pipeline=spec)
+        (tmp_path / f"{name}.json").write_text(plan_to_json(made))
+    journal, control = tmp_path / "decisions.jsonl", tmp_path / "control.json"
+
+    def force(name: str) -> None:
+        text = json.dumps({"force": {"id": name, "plan": f"{name}.json"}})
+        control.with_suffix(".new").write_text(text)
+        control.with_suffix(".new").rename(control)
+
+    def outcomes() -> list[str]:
+        return [step.outcome for step in read_recording(journal).steps] if journal.exists() else []
+
+    with writing(tmp_path, *ADAPTING) as first:
+        force("two")
+        wait_until(lambda: "applied" in outcomes())
+        force("three")
+        wait_until(lambda: len(workers(first.pid)) == 3)
+        children = psutil.Process(first.pid).children(recursive=True)
+    wait_until(lambda: not any(child.is_running() for child in children))
+    control.unlink()
+    before = read_recording(journal)
+    with writing(tmp_path, *ADAPTING) as second:
+        assert "goes on with the last plan of its checkpoint: z: 1 → 2 threads" in told(tmp_path)
+        wait_until(lambda: "kept" in outcomes())
+        force("three")
+        wait_until(lambda: len(workers(second.pid)) == 3)
+        children = psutil.Process(second.pid).children(recursive=True)
+        second.send_signal(signal.SIGINT)
+        answer, _ = second.communicate(timeout=60)
+    assert second.returncode == INTERRUPTED, told(tmp_path)
+    wait_until(lambda: not any(child.is_running() for child in children), seconds=10)
+    assert json.loads(answer)["adaptation"]["threads"]["z"] == 2
+    after = read_recording(journal)
+    assert read_recording(tmp_path / "decisions-1.jsonl") == before
+    assert {step.plan.threads["z"] for step in after.steps} == {2}
+    assert after.steps[-1].outcome == "refused"
+    assert "was ended" in after.steps[-1].note
+    check(tmp_path)
