@@ -34,6 +34,7 @@ class ScriptedQuery:
     lastProgress: Any = None  # noqa: N815
     recentProgress: tuple[Any, ...] = ()  # noqa: N815
     id: str = QUERY
+    runId: str = "run"  # noqa: N815
 
     def stop(self) -> None:
         self.isActive = False

@@ -116,6 +116,7 @@ def script_places(monkeypatch: pytest.MonkeyPatch, run: MeteredRun) -> None:
         )
 
     monkeypatch.setattr(pinning, "check", lambda *_: None)
+    monkeypatch.setattr(pinning, "end", lambda *_: None)
     monkeypatch.setattr(pinning, "place", lambda spark, name, levels, hosts: placed.append(levels))
     monkeypatch.setattr(pinning, "where", where)
 

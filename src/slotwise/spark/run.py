@@ -170,6 +170,7 @@ class Run:
 
     def stop(self) -> None:
         """End the query; the next start repeats what came after its last finished batch."""
+        pinning.end(self.spark, str(self.query.runId))
         self.query.stop()
 
     # -- Deployment -------------------------------------------------------------------------

@@ -119,6 +119,11 @@ def unplace(spark: SparkSession, query: str) -> None:
     scheduler(spark).unplace(query)
 
 
+def end(spark: SparkSession, run: str) -> None:
+    """A query's run, by its id, is going to be stopped: what it still begins is not placed."""
+    scheduler(spark).end(run)
+
+
 def where(spark: SparkSession, query: str) -> Whereabouts:
     """Where the threads of `query` (name or id) are in its last batch, and its fall-backs."""
     found = json.loads(scheduler(spark).where(query))

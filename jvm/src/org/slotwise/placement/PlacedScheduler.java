@@ -6,8 +6,10 @@ import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.Task;
 import org.apache.spark.scheduler.TaskDescription;
@@ -38,6 +40,7 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
   private final Map<String, Placement> placements = new HashMap<>();
   private final Journal journal = new Journal();
   private final SparkContext context;
+  private final Set<String> ended = new HashSet<>();
   private volatile Slots slots = new Slots(List.of());
 
   PlacedScheduler(SparkContext context) {
@@ -79,6 +82,14 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
   /** Leaves a query to Spark from its next batch on. */
   public synchronized void unplace(String query) {
     placements.remove(query);
+  }
+
+  /**
+   * A query's run is going to be stopped. Spark may still begin a batch of it and cancel that later:
+   * its tasks are left as they are, whatever placement holds by then.
+   */
+  public synchronized void end(String run) {
+    ended.add(run);
   }
 
   /** The living executors: {@code {id: host}}. */
@@ -149,6 +160,9 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
 
   /** A job's stages are numbered parents first, so a stage's rank in its job is its level. */
   private QueryStage stageOf(TaskSet tasks) {
+    if (hasEnded(tasks)) {
+      return null;
+    }
     Option<Object> job = tasks.tasks()[0].jobId();
     Option<scala.collection.mutable.HashSet<Object>> ids =
         context.dagScheduler().jobIdToStageIds().get(job.isEmpty() ? -1 : job.get());
@@ -160,6 +174,12 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
       level += (Integer) id < tasks.stageId() ? 1 : 0;
     }
     return QueryStage.of(tasks.properties(), level, ids.get().size());
+  }
+
+  /** Jobs of a run are in a group that has its id. */
+  private synchronized boolean hasEnded(TaskSet tasks) {
+    return tasks.properties() != null
+        && ended.contains(tasks.properties().getProperty("spark.jobGroup.id", ""));
   }
 
   private Placement placementOf(QueryStage stage) {
