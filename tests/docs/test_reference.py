@@ -174,7 +174,7 @@ def test_decisions_has_every_key_of_the_journal(tmp_path: Path) -> None:
         "step": pages["Record step"],
         "decision": pages["The decision of a step"],
     }
-    rare = {"forced", "note", "without_traffic"}
+    rare = {"forced", "note", "events", "without_traffic"}
     for record, keys in found.items():
         documented = {key for row in told[record] for key in named(row[0])}
         assert keys - {"record"} <= documented, record
