@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +17,6 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-import itertools
 
 from pyspark.sql import SparkSession
 
@@ -24,9 +25,9 @@ from slotwise.adaptation import Adaptation, Rules, Step
 from slotwise.adaptation_journal import journaled
 from slotwise.cli import INTERRUPTED
 from slotwise.controllers.base import Situation
-from slotwise.model import Cluster, Decision, Node, Plan
+from slotwise.model import Decision, Plan
 from slotwise.recording import read_recording
-from slotwise.spark.cluster import Machines, machines
+from slotwise.spark.cluster import Machines, machines, processes
 from slotwise.spark.metering import meters
 from slotwise.spark.run import Run
 from slotwise.spark.waiting import await_batch, await_tuples
@@ -47,18 +48,16 @@ MANY = plan(STREAM, {"c": 2, "z": 3}, on=MORE, rate=RATE)
 """On one more machine, with other threads: a restart."""
 
 
-@dataclass(frozen=True)
 class Wanted:
-    """Controllers change to the next of these plans until it is in effect."""
+    """Changes to a plan until it is in effect."""
 
-    plans: list[Plan] = field(default_factory=list)
-    name: str = "wanted"
+    name = "wanted"
+    plan: Plan | None = None
 
     def decide(self, situation: Situation) -> Decision:
-        if not self.plans or self.plans[0] is situation.plan:
-            return Decision.keep("it is in effect")
-        wanted = self.plans[0]
-        return Decision.change(situation.plan, wanted, "it is wanted", 3.0)
+        if self.plan is None or self.plan is situation.plan:
+            return Decision.keep("nothing else is wanted")
+        return Decision.change(situation.plan, self.plan, "it is wanted", 3.0)
 
 
 def is_adding(run: Run) -> bool:
@@ -69,11 +68,12 @@ def is_adding(run: Run) -> bool:
 
 def has_gone_over(run: Run) -> bool:
     """The query was started as newly planned, and the change is not yet over."""
-    return run.plan is MANY and "node 'more' was added" in run.events[-1]
+    return run.plan is MANY and "was added" in run.events[-1]
 
 
-def kill_executor(run: Run, slot: int) -> None:
-    victim = next(e for e in meters.snapshot(run.spark).executors if e.slot == slot)
+def kill_executor(run: Run) -> None:
+    """That of some slot."""
+    victim = max(meters.snapshot(run.spark).executors, key=lambda executor: executor.slot)
     os.kill(victim.pid, signal.SIGKILL)
 
 
@@ -94,11 +94,6 @@ def once(run: Run, when: Callable[[Run], bool], fault: Callable[[Run], None]) ->
             fault(run)
 
     run.each_report = look
-
-
-def until(steps: Iterator[Step], outcome: str) -> Step:
-    """The next step with this outcome."""
-    return next(step for step in steps if step.outcome == outcome)
 
 
 def sentences(steps: Sequence[Step]) -> str:
@@ -131,14 +126,22 @@ def driven(spark: SparkSession, folder: Path, elastic: Machines) -> Iterator[Dri
         yield Driven(run, wanted, journaled(loop, 600, folder / "decisions.jsonl"))
         await_batch(run)
     check(folder)
-    recorded = read_recording(folder / "decisions.jsonl").steps
-    for one, other in itertools.pairwise(recorded):
-        assert other.since_s == one.at_s  # one after the other, never two changes at a time
-    for step in recorded:
+    check_journal(folder / "decisions.jsonl")
+
+
+def check_journal(path: Path) -> None:
+    """One thing after the other; nothing is decided on what was seen before a change, or soon after
+    it.
+    """
+    steps, changed_s = read_recording(path).steps, 0.0
+    assert all(later.since_s == step.at_s for step, later in itertools.pairwise(steps))
+    for step in steps:
         if step.decision is not None:
             assert step.seen is not None
             assert step.seen.start_s is not None
-            assert step.seen.start_s >= step.since_s - 2.0
+            assert changed_s == 0 or step.seen.start_s >= changed_s + 1 - 1e-6
+        if step.change is not None:
+            changed_s = step.change.at_s
 
 
 def test_processes_are_killed_while_machines_come_and_plans_change(
@@ -146,9 +149,9 @@ def test_processes_are_killed_while_machines_come_and_plans_change(
 ) -> None:
     with driven(spark, tmp_path, elastic) as it:
         it.until("kept")
-        it.wanted.plans.append(MANY)
+        it.wanted.plan = MANY
 
-        once(it.run, is_adding, lambda run: kill_executor(run, 1))
+        once(it.run, is_adding, kill_executor)
         refused = it.until("refused")
         assert "was lost" in refused.note
         assert it.run.plan is FEW
@@ -159,7 +162,7 @@ def test_processes_are_killed_while_machines_come_and_plans_change(
         assert "was lost" in refused.note
         assert it.run.plan is FEW
 
-        once(it.run, has_gone_over, lambda run: kill_executor(run, 3))
+        once(it.run, has_gone_over, kill_executor)
         applied = it.until("applied")
         assert applied.change is not None
         assert applied.change.how == "restart"
@@ -170,7 +173,7 @@ def test_processes_are_killed_while_machines_come_and_plans_change(
         )
     print(sentences(it.seen))
     said = sentences(it.seen)
-    assert said.count("and resumed from its checkpoint") == 3
+    assert said.count("and resumed from its checkpoint") >= 3
     assert "node 'left' was lost and is started again" in said
 
 
@@ -181,12 +184,12 @@ def test_what_is_refused_or_does_not_come_up_leaves_the_last_plan(
     threads = plan(STREAM, {"c": 2, "z": 2}, on=MODEL, rate=RATE)
     with driven(spark, tmp_path, elastic) as it:
         it.until("kept")
-        it.wanted.plans[:] = [crowded]
+        it.wanted.plan = crowded
         refused = it.until("refused")
         assert "and has room for 64" in refused.note
         assert it.run.query.isActive
 
-        it.wanted.plans[:] = [threads]
+        it.wanted.plan = threads
         restart = it.run.restart
 
         def refused_by_spark() -> None:
@@ -205,8 +208,9 @@ def test_what_is_refused_or_does_not_come_up_leaves_the_last_plan(
         assert refused.note.endswith("; the run went back to its last plan")
         assert it.run.plan is FEW
 
-        it.wanted.plans[:] = [MANY]
+        it.wanted.plan = MANY
         monkeypatch.setattr(machines, "START_S", 3.0)
+        monkeypatch.setattr(processes, "STOP_SECONDS", 1)
         start = it.run.machines.daemons.start  # type: ignore[union-attr]
 
         def hang(worker: object) -> None:
@@ -218,7 +222,7 @@ def test_what_is_refused_or_does_not_come_up_leaves_the_last_plan(
         print(refused.note)
         assert refused.note.startswith("node 'more' has 0 of 1 executors after 3 s")
         assert it.run.plan is FEW
-        it.wanted.plans.clear()
+        it.wanted.plan = None
         it.until("kept")
 
 
@@ -233,21 +237,22 @@ def test_nothing_is_decided_while_meters_are_silent(
             for pid in stopped:
                 os.kill(pid, signal.SIGSTOP)
             try:
-                it.wanted.plans[:] = [threads]
                 silent = it.until("not observed")
-                print(silent.note)
-                assert silent.decision is None
-                assert "has reported nothing for" in silent.note
+                assert re.search(r"slot \w+/\d has reported nothing for \d s", silent.note)
+                it.wanted.plan = threads
+                assert next(it.steps).decision is None
             finally:
                 for pid in stopped:
                     os.kill(pid, signal.SIGCONT)
-            assert it.run.plan is FEW
-            it.wanted.plans.clear()
+            it.wanted.plan = None
             it.until("kept")
+            assert it.run.plan is FEW
 
 
-ADAPTING = ("--controller", "static", "--period", "1s", "--decisions", "decisions.jsonl")
-NODES = Cluster((Node("left", 1, 1.0), Node("right", 1, 1.0)), slot_memory_gb=1.0)
+ADAPTING = (
+    *("--controller", "static", "--period", "1s", "--warm-up", "1s"),
+    *("--decisions", "decisions.jsonl"),
+)
 
 
 def test_the_driver_is_killed_in_the_middle_of_a_change_then_ctrl_c_in_another(
@@ -255,8 +260,10 @@ def test_the_driver_is_killed_in_the_middle_of_a_change_then_ctrl_c_in_another(
 ) -> None:
     (tmp_path / "spec.yaml").write_text(SPEC)
     spec = slotwise.load(tmp_path / "spec.yaml")
-    more = replace(NODES, nodes=(*NODES.nodes, Node("more", 1, 1.0)))
-    for name, threads, on in (("two", 2, NODES), ("three", 3, more)):
+    assert spec.cluster is not None
+    nodes = spec.cluster.nodes
+    more = replace(spec.cluster, nodes=(*nodes, replace(nodes[0], name="more")))
+    for name, threads, on in (("two", 2, spec.cluster), ("three", 3, more)):
         made = replace(plan(spec.topology, {"c": 2, "z": threads}, on=on), pipeline=spec)
         (tmp_path / f"{name}.json").write_text(plan_to_json(made))
     journal, control = tmp_path / "decisions.jsonl", tmp_path / "control.json"
@@ -267,7 +274,8 @@ def test_the_driver_is_killed_in_the_middle_of_a_change_then_ctrl_c_in_another(
         control.with_suffix(".new").rename(control)
 
     def outcomes() -> list[str]:
-        return [step.outcome for step in read_recording(journal).steps] if journal.exists() else []
+        has_begun = journal.exists() and journal.stat().st_size
+        return [step.outcome for step in read_recording(journal).steps] if has_begun else []
 
     with writing(tmp_path, *ADAPTING) as first:
         force("two")
