@@ -224,6 +224,17 @@ class TestAPerson:
         assert steps[0].forced
         assert deployment.plan.threads == LARGE.threads
 
+    def test_is_not_asked_twice_for_what_was_forced_in_a_run_before(self, tmp_path: Path) -> None:
+        control, told = tmp_path / "control.json", list[str]()
+        (tmp_path / "plan.json").write_text(plan_to_json(LARGE))
+        control.write_text('{"force": {"id": 1, "plan": "plan.json"}}')
+        for known, expected in ((set[str](), "applied"), ({"1"}, "kept")):
+            deployment = ScriptedDeployment(SMALL)
+            loop = Adaptation(deployment, Scripted(), SMALL.pipeline.goals, control=control)
+            loop.forced, loop.each_forced = known, told.append
+            assert [step.outcome for step in loop.steps(10.0)] == [expected]
+        assert told == ["1"]
+
     def test_forces_what_was_recommended(self, tmp_path: Path) -> None:
         control = tmp_path / "control.json"
 

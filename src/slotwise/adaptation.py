@@ -113,7 +113,10 @@ class Adaptation:
     history: History = field(init=False)
     recommended: Plan | None = None
     """What was last recommended and not applied."""
-    _forced: set[str] = field(default_factory=set)
+    forced: set[str] = field(default_factory=set)
+    """The ids of changes that a person has forced, in this run or in those that it goes on from."""
+    each_forced: Callable[[str], None] = lambda id: None
+    """Called with the id of one that is over."""
     _ready_s: float = 0.0
     """Figures from before this are not decided upon."""
     _stepped_s: float | None = None
@@ -164,7 +167,7 @@ class Adaptation:
             control = read_control(self.control)
         except SlotwiseError as error:
             control, step = Control(hold=True), replace(step, note=str(error))
-        if control.force is not None and control.force.id not in self._forced:
+        if control.force is not None and control.force.id not in self.forced:
             return self._force(step, control.force)
         if step.seen is None:
             return step
@@ -210,16 +213,18 @@ class Adaptation:
         return None
 
     def _force(self, step: Step, forced: Forced) -> Step:
-        self._forced.add(forced.id)
+        self.forced.add(forced.id)
         step = replace(step, forced=True)
         try:
             plan = self._forced_plan(forced)
             situation = self.history.situation(step.plan, self.goals, step.at_s)
             reason = f"forced by the control file (id {forced.id})"
             decision = Decision.change(step.plan, plan, reason, situation.pause_s(plan))
+            step = self._applied(replace(step, decision=decision), plan)
         except SlotwiseError as error:
-            return replace(step, outcome="refused", note=str(error))
-        return self._applied(replace(step, decision=decision), plan)
+            step = replace(step, outcome="refused", note=str(error))
+        self.each_forced(forced.id)
+        return step
 
     def _forced_plan(self, forced: Forced) -> Plan:
         if forced.plan != RECOMMENDED:

@@ -11,7 +11,16 @@ import pytest
 pytest.importorskip("pyspark")
 
 from slotwise.model import Grouping, Logic, SlotwiseError
-from slotwise.spark.checkpoints import NAME, PLAN, check, claim, in_effect, keep
+from slotwise.spark.checkpoints import (
+    NAME,
+    PLAN,
+    add_forced,
+    check,
+    claim,
+    forced,
+    in_effect,
+    keep,
+)
 from slotwise.spark.query.outline import Outline, outline
 from tests.spark.plans import plan, topology
 
@@ -75,3 +84,10 @@ def test_a_last_plan_that_cannot_be_read_is_none(tmp_path: Path) -> None:
     for damaged in (text[:-10], text.replace('"operator": "k"', '"operator": "x"'), "{}"):
         (tmp_path / PLAN).write_text(damaged)
         assert in_effect(tmp_path, plan) is None
+
+
+def test_what_a_person_has_forced_is_known_to_later_runs(tmp_path: Path) -> None:
+    assert forced(tmp_path) == set()
+    for id in ("2", "now", "2"):
+        add_forced(tmp_path, id)
+    assert forced(tmp_path) == {"2", "now"}

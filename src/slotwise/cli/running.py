@@ -269,11 +269,14 @@ def _adapted(
 ) -> tuple[Adaptation, Account]:
     from slotwise.adaptation_journal import set_aside
     from slotwise.cli.adapting import follow
+    from slotwise.spark import checkpoints
 
     tell(f"control file: {follows.control}")
     if follows.decisions is not None and (earlier := set_aside(follows.decisions)) is not None:
         tell(f"decisions of the run before: {earlier}")
-    loop = follows.loop(running)
+    loop, checkpoint = follows.loop(running), running.options.checkpoint
+    loop.forced |= checkpoints.forced(checkpoint)
+    loop.each_forced = lambda id: checkpoints.add_forced(checkpoint, id)
     return loop, follow(loop, seconds, follows.decisions, running.is_over, tell)
 
 

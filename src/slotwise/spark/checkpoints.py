@@ -17,6 +17,8 @@ from slotwise.spec.plan_json import plan_from_json, plan_to_json
 NAME = "slotwise.json"
 PLAN = "slotwise-plan.json"
 """Beside it: the plan in effect, and the one that the run began with before anything changed it."""
+FORCED = "slotwise-forced.json"
+"""Likewise: the ids of changes that a person has forced."""
 
 
 def claim(checkpoint: Path, outline: Outline) -> None:
@@ -64,21 +66,15 @@ def keep(checkpoint: Path, planned: Plan, plan: Plan) -> None:
     """Write down that `plan` is in effect, in a run that began as `planned`, before a controller
     changed it. Raises SlotwiseError.
     """
-    data = {"planned": _digest(planned), "plan": json.loads(plan_to_json(plan))}
-    try:
-        # Whole or not at all: the program may be killed meanwhile.
-        new = checkpoint / f"{PLAN}.new"
-        new.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-        new.replace(checkpoint / PLAN)
-    except OSError as error:
-        raise SlotwiseError(f"checkpoint {checkpoint}: {error.strerror}") from None
+    plan_data = json.loads(plan_to_json(plan))
+    _write(checkpoint, PLAN, {"planned": _digest(planned), "plan": plan_data})
 
 
 def in_effect(checkpoint: Path, planned: Plan) -> Plan | None:
     """The plan that was last in effect in a run that began as `planned`; None: the checkpoint is
     new, or its last run was planned otherwise.
     """
-    found = _kept(checkpoint)
+    found = _kept(checkpoint, PLAN) or {}
     if found.get("planned") != _digest(planned):
         return None
     try:
@@ -87,12 +83,32 @@ def in_effect(checkpoint: Path, planned: Plan) -> Plan | None:
         return None  # of another version of Slotwise
 
 
-def _kept(checkpoint: Path) -> dict[str, Any]:
+def forced(checkpoint: Path) -> set[str]:
+    """The ids of changes that a person has forced in runs from this checkpoint."""
+    return set(_kept(checkpoint, FORCED) or ())
+
+
+def add_forced(checkpoint: Path, id: str) -> None:
+    """Raises SlotwiseError."""
+    _write(checkpoint, FORCED, sorted({*forced(checkpoint), id}))
+
+
+def _write(checkpoint: Path, name: str, data: Any) -> None:
+    """Whole or not at all: the program may be killed meanwhile."""
     try:
-        found: dict[str, Any] = json.loads((checkpoint / PLAN).read_text(encoding="utf-8"))
-        return found
+        new = checkpoint / f"{name}.new"
+        new.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+        new.replace(checkpoint / name)
+    except OSError as error:
+        raise SlotwiseError(f"checkpoint {checkpoint}: {error.strerror}") from None
+
+
+def _kept(checkpoint: Path, name: str) -> Any:
+    """None where there is nothing, or nothing that can be read."""
+    try:
+        return json.loads((checkpoint / name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {}
+        return None
 
 
 def _digest(plan: Plan) -> str:
