@@ -94,7 +94,8 @@ class Daemons:
         self._master.append(self._started(arguments, self.folder / "master.log", self.host))
 
     def start(self, worker: Worker) -> None:
-        """It registers with the master some seconds later."""
+        """It registers with the master some seconds later. One that was there before is ended."""
+        self.end(worker.host)
         arguments = _worker_arguments(worker, self.folder, f"spark://{self.host}:{self.port}")
         cores = {} if worker.slot_cores is None else {"SLOTWISE_CORES": str(worker.slot_cores)}
         self._workers[worker.host] = self._started(

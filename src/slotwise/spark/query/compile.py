@@ -376,7 +376,7 @@ def first_sentence(error: PySparkException) -> str:
     """Spark's message without its class, its SQL state and the plan that follows."""
     text = str(error.getMessage() or error).strip().split("\n")[0]
     text = text.partition("] ")[2] or text
-    return text.partition(" SQLSTATE")[0].strip()
+    return text.partition(" SQLSTATE")[0].strip().rstrip(".")
 
 
 def _fields(frame: DataFrame, record: str) -> list[str]:
