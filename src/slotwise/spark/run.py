@@ -116,10 +116,10 @@ def start(
 
     `machines`: those of the session, to be changed as later plans say.
     """
-    checkpoints.claim(options.checkpoint, made.outline)
-    query = _started(spark, made, options)
     plan = made.outline.plan
+    checkpoints.claim(options.checkpoint, made.outline)
     checkpoints.keep(options.checkpoint, options.planned or plan, plan)
+    query = _started(spark, made, options)
     watch = Watch(spark, clock, options.kept_s)
     run = Run(spark, options, made, query, watch, clock, clock.now_s(), made.outline)
     run.machines = machines
