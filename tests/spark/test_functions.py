@@ -109,6 +109,22 @@ class Named:
     def __call__(self, value: Any) -> Any:
         return value
 
+    def shouted(self, value: Any) -> Any:
+        return through(value)
+
+
+def naming_what_comes_later() -> Callable[[Any], Any]:
+    def first(value: Any) -> Any:
+        return later(value)
+
+    if sys.argv:
+        return first
+
+    def later(value: Any) -> Any:
+        return value
+
+    return later
+
 
 @pytest.mark.parametrize(
     ("call", "mode"),
@@ -118,6 +134,8 @@ class Named:
         (through, "micro-batch"),
         (lambda value: through(value), "micro-batch"),
         (functools.partial(through), "micro-batch"),
+        (Named().shouted, "micro-batch"),
+        (naming_what_comes_later(), "real-time"),
         (lambda value: value, "real-time"),
         (Named(), "real-time"),
         (sys.intern, "real-time"),

@@ -35,12 +35,17 @@ def are_called_by(call: object) -> bool:
 def _any_called(call: object, seen: set[int]) -> bool:
     if isinstance(call, functools.partial):
         call = call.func
+    if inspect.ismethod(call):
+        call = call.__func__
     if is_udf(call):
         return True
     if id(call) in seen or not inspect.isfunction(call) or call.__module__.startswith("pyspark."):
         return False
     seen.add(id(call))
-    known = inspect.getclosurevars(call)
+    try:
+        known = inspect.getclosurevars(call)
+    except ValueError:
+        return False  # it names a variable that has no value yet
     named = [*known.nonlocals.values(), *known.globals.values()]
     for module in [value for value in named if isinstance(value, ModuleType)]:
         named += [getattr(module, name, None) for name in call.__code__.co_names]
