@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from slotwise.model import SlotwiseError
-from slotwise.spark.cluster import class_archive, java, processes
+from slotwise.spark.cluster import class_archive, gateway, java, processes
 from slotwise.spark.cluster.executors import await_executors, matched_hosts, scheduler
 from slotwise.spark.cluster.machines import Machines, machines_of
 from slotwise.spark.cluster.standalone import MASTER_HOST, SparkCluster
@@ -52,7 +52,7 @@ def driver(
     """
     from pyspark.sql import SparkSession
 
-    _check_gateway()
+    _take_gateway()
     settings: dict[str, Any] = {**_settings(cluster, name, meters), **(conf or {})}
     if cluster.is_embedded:
         os.environ.setdefault("SPARK_LOCAL_IP", MASTER_HOST)
@@ -169,8 +169,10 @@ def _driver_settings(embedded: bool) -> dict[str, str]:
     }
 
 
-def _check_gateway() -> None:
-    """A driver's Java takes its class path at its start: one of somebody else has not our jar."""
+def _take_gateway() -> None:
+    """A driver's Java takes its class path at its start. One that was started without our jar, by a
+    session that has ended since, is ended; Spark then starts another one.
+    """
     from pyspark import SparkContext
 
     if SparkContext._active_spark_context is not None:
@@ -179,6 +181,4 @@ def _check_gateway() -> None:
     if jvm is not None:
         paths = jvm.java.lang.System.getProperty("java.class.path").split(os.pathsep)
         if str(java.classpath_jar()) not in paths:
-            raise SlotwiseError(
-                "this program started Spark without Slotwise's jar: start the program again"
-            )
+            gateway.end_java(SparkContext._gateway)
