@@ -98,7 +98,7 @@ def run(
     hold. For another master, a checkpoint or output files see `slotwise.spark.start_up.launched`.
     """
     from slotwise.model import Plan, SlotwiseError
-    from slotwise.spark.start_up import measured
+    from slotwise.spark.run_summary import measured
 
     if isinstance(spec, Plan):
         if scale is not None:

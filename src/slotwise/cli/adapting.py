@@ -7,7 +7,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,26 +15,9 @@ from slotwise.cli.output import console, deliver, note
 from slotwise.json_data import json_data, json_text
 
 if TYPE_CHECKING:
-    from slotwise.adaptation import Adaptation, Rules, Step
+    from slotwise.adaptation import Adaptation
+    from slotwise.adaptation_following import Following
     from slotwise.adaptation_summary import Account
-    from slotwise.controllers.base import Controller
-    from slotwise.model import Deployment
-
-
-@dataclass(frozen=True)
-class Adapting:
-    """What the options say."""
-
-    controller: Controller
-    rules: Rules
-    decisions: Path | None
-    control: Path | None
-
-    def loop(self, deployment: Deployment) -> Adaptation:
-        from slotwise.adaptation import Adaptation
-
-        goals = deployment.plan.pipeline.goals
-        return Adaptation(deployment, self.controller, goals, self.rules, self.control)
 
 
 def adapting(
@@ -44,62 +26,41 @@ def adapting(
     period: float | None,
     decisions: Path | None,
     control: Path | None,
-) -> Adapting | None:
-    """None if no option is given; the usual controller if it is not named. Raises SlotwiseError for
-    one that is not known, and where the decisions could not be written.
+) -> Following | None:
+    """None if no option is given; the usual controller if it is not named. Raises SlotwiseError as
+    `Following.by`.
     """
     if all(option is None for option in (controller, apply, period, decisions, control)):
         return None
-    from slotwise import registry
     from slotwise.adaptation import Rules
-    from slotwise.model import SlotwiseError
-
-    if decisions is not None and not decisions.resolve().parent.is_dir():
-        raise SlotwiseError(f"{decisions}: no such directory: use another --decisions")
+    from slotwise.adaptation_following import Following
 
     usual = Rules()
     rules = Rules(period_s=period or usual.period_s, apply=apply or usual.apply)
-    made = registry.controller(registry.choice(controller or registry.USUAL_CONTROLLER))
-    return Adapting(made, rules, decisions, control)
+    return Following.by(controller, rules, decisions, control)
 
 
-def follow(
-    loop: Adaptation,
-    seconds: float,
-    decisions: Path | None,
-    is_over: Callable[[], bool] = lambda: False,
-    tell: Callable[[str], None] | None = None,
-) -> Account:
-    """Drive it for so long, or until `is_over`, and `tell` what is new: on stderr, with a bar under
-    the lines, unless it is given. Raises SlotwiseError where the journal cannot be written.
+def follow(loop: Adaptation, seconds: float, decisions: Path | None) -> Account:
+    """Drive it for so long, and show what is new on stderr, with a bar under the lines. Raises
+    SlotwiseError where the journal cannot be written.
     """
-    from slotwise.adaptation_journal import journaled
-    from slotwise.adaptation_summary import Account
+    from slotwise.adaptation_following import follow as followed
     from slotwise.report.adaptation import step_lines
 
-    account = Account(loop.goals)
-    before: Step | None = None
-    with _progress(seconds, tell) as show:
-        for step in journaled(loop, seconds, decisions):
-            account.add(step)
-            show(step_lines(step, before), step.at_s)
-            before = step
-            if is_over():
-                break
-    return account
+    with _progress(seconds) as show:
+        return followed(
+            loop, seconds, decisions, lambda step, before: show(step_lines(step, before), step.at_s)
+        )
 
 
 @contextmanager
-def _progress(
-    seconds: float, tell: Callable[[str], None] | None
-) -> Iterator[Callable[[Sequence[str], float], None]]:
-    """Lines by `tell`; else on stderr, with a bar under them if it is a terminal."""
-    if tell is not None or not sys.stderr.isatty():
-        by_line = tell or note
+def _progress(seconds: float) -> Iterator[Callable[[Sequence[str], float], None]]:
+    """Lines on stderr, with a bar under them if it is a terminal."""
+    if not sys.stderr.isatty():
 
         def show_lines(lines: Sequence[str], at_s: float) -> None:
             for line in lines:
-                by_line(line)
+                note(line)
 
         yield show_lines
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -28,15 +28,13 @@ from slotwise.cli.parameters import (
 from slotwise.json_data import json_data, json_text
 
 if TYPE_CHECKING:
-    from slotwise.adaptation import Adaptation
-    from slotwise.adaptation_summary import Account
-    from slotwise.cli.adapting import Adapting
+    from slotwise.adaptation_following import Following
     from slotwise.cli.watching import Tell
-    from slotwise.model import Measurement, Observation, Plan, Verdict
+    from slotwise.model import Observation, Plan
     from slotwise.spark.cluster import Site
     from slotwise.spark.query.outline import Outline
     from slotwise.spark.run import Options, Run
-    from slotwise.spark.start_up import Timeline
+    from slotwise.spark.run_summary import RunSummary
 
 Folder = Annotated[Path | None, Parameter(show_default=False)]
 CONTROL = "control.json"
@@ -119,12 +117,13 @@ def run(
     from slotwise.spark.failures import silence_pyspark
     from slotwise.spark.query.outline import outline
     from slotwise.spark.run import Options
+    from slotwise.spark.run_summary import last_plan
 
     follows = adapting(controller, apply, period, decisions, control)
     scheduled = schedules.schedule(schedule) if schedule else None
     site = Site(master, slot_memory_mb, cores_per_slot)
     planned = _plan(spec, plan, rate, placer, scale, site)
-    made = planned if follows is None else _last_plan(checkpoint, planned)
+    made = planned if follows is None else last_plan(checkpoint, planned, note)
     found = outline(made)
     silence_pyspark()
     if explain:
@@ -147,28 +146,6 @@ def run(
             follows = dataclasses.replace(follows, control=where.parent / CONTROL)
         summary = _run(found, options, site, duration, warm_up, follows)
     return _report(summary, json)
-
-
-@dataclasses.dataclass(frozen=True)
-class Summary:
-    """What a run has shown."""
-
-    plan: Plan
-    """The last one."""
-    seen: Observation | None
-    """Since the warm-up, or since the last change; None: nothing."""
-    start_up: tuple[tuple[str, float], ...]
-    events: tuple[str, ...]
-    in_place: int
-    threads: int
-    verdicts: tuple[Verdict, ...]
-    measurement: Measurement
-    """When and on what; profiles made from the run carry it."""
-    batches: Mapping[int, Observation] = dataclasses.field(default_factory=dict)
-    interrupted: bool = False
-    """By Ctrl-C, before its time."""
-    adapted: tuple[Adaptation, Account] | None = None
-    """How a controller has changed the plan, and what came of it."""
 
 
 def _plan(
@@ -212,18 +189,6 @@ def _scaled_plan(
     return made.plan
 
 
-def _last_plan(checkpoint: Path | None, planned: Plan) -> Plan:
-    """A run under a controller goes on with the plan that was last in effect in its checkpoint."""
-    from slotwise.spark import checkpoints
-
-    last = None if checkpoint is None else checkpoints.in_effect(checkpoint, planned)
-    if last is None:
-        return planned
-    if changes := last.changes_from(planned):
-        note(f"the run goes on with the last plan of its checkpoint: {'; '.join(changes)}")
-    return last
-
-
 @contextmanager
 def _folder(checkpoint: Path | None) -> Iterator[Path]:
     if checkpoint is not None:
@@ -241,43 +206,30 @@ def _run(
     site: Site,
     duration: float,
     warm_up: float,
-    follows: Adapting | None,
-) -> Summary:
+    follows: Following | None,
+) -> RunSummary:
     from slotwise.cli.watching import watched
-    from slotwise.spark.start_up import Timeline, launched
-    from slotwise.spark.supervise import supervise
+    from slotwise.spark.run_summary import summarized
+    from slotwise.spark.start_up import Timeline
 
-    times, adapted = Timeline(report=note), None
-    with launched(found, options, site=site, timeline=times, grows=follows is not None) as running:
+    times = Timeline(report=note)
+
+    @contextmanager
+    def watching(running: Run) -> Iterator[Tell]:
         note(f"start-up: {times.seconds:.1f} s{_faster()}")
-        warm_up = min(warm_up, duration / 2)
         with watched(running) as tell:
-            supervise(running, warm_up)
-            if running.is_over():
-                running.events.append("ended during the warm-up: the summary covers the warm-up")
-            else:
-                running.watch.forget()
-                if follows is None:
-                    supervise(running, duration - warm_up)
-                else:
-                    adapted = _adapted(running, follows, duration - warm_up, tell)
-            return _summary(running, times, site, adapted)
+            yield tell
 
-
-def _adapted(
-    running: Run, follows: Adapting, seconds: float, tell: Tell
-) -> tuple[Adaptation, Account]:
-    from slotwise.adaptation_journal import set_aside
-    from slotwise.cli.adapting import follow
-    from slotwise.spark import checkpoints
-
-    tell(f"control file: {follows.control}")
-    if follows.decisions is not None and (earlier := set_aside(follows.decisions)) is not None:
-        tell(f"decisions of the run before: {earlier}")
-    loop, checkpoint = follows.loop(running), running.options.checkpoint
-    loop.forced |= checkpoints.forced(checkpoint)
-    loop.each_forced = lambda id: checkpoints.add_forced(checkpoint, id)
-    return loop, follow(loop, seconds, follows.decisions, running.is_over, tell)
+    return summarized(
+        found,
+        options,
+        site,
+        duration,
+        min(warm_up, duration / 2),
+        timeline=times,
+        watching=watching,
+        following=follows,
+    )
 
 
 def _faster() -> str:
@@ -286,34 +238,7 @@ def _faster() -> str:
     return "" if class_archive.options() else " (run 'slotwise prepare' once to make it shorter)"
 
 
-def _summary(
-    running: Run, times: Timeline, site: Site, adapted: tuple[Adaptation, Account] | None
-) -> Summary:
-    from slotwise.machine import measured_now
-    from slotwise.model import SlotwiseError
-
-    seen, interrupted = running.observation(), running.is_over()
-    if seen is None and adapted is None:
-        if interrupted:
-            raise KeyboardInterrupt
-        raise SlotwiseError("the run was too short to measure anything: use a longer --for")
-    fall_backs = running.whereabouts().fall_backs
-    events = [*running.events, *dict.fromkeys(fall_back.reason for fall_back in fall_backs)]
-    return Summary(
-        running.plan,
-        seen,
-        tuple(times.steps),
-        tuple(events),
-        *running.threads_in_place(),
-        () if seen is None else running.plan.judged(seen),
-        measured_now(site.cores_per_slot, site.slot_memory_mb, "run", here=site.master is None),
-        running.watch.batches,
-        interrupted,
-        adapted,
-    )
-
-
-def _report(summary: Summary, json: bool) -> int:
+def _report(summary: RunSummary, json: bool) -> int:
     if json:
         print(json_text(summary_data(summary)), end="")
     else:
@@ -330,7 +255,7 @@ def _report(summary: Summary, json: bool) -> int:
     return INTERRUPTED if summary.interrupted else status
 
 
-def _show(summary: Summary) -> None:
+def _show(summary: RunSummary) -> None:
     from slotwise.model import counted
     from slotwise.report.observation import observation_report
 
@@ -348,7 +273,7 @@ def _show(summary: Summary) -> None:
         show(adaptation_report(headline(loop, account), account))
 
 
-def summary_data(summary: Summary) -> dict[str, Any]:
+def summary_data(summary: RunSummary) -> dict[str, Any]:
     """The summary for JSON; what is unknown or has no finite value is left out or null."""
     from slotwise.cli.adapting import adaptation_data
     from slotwise.spec.observation_json import observation_data, verdicts_data

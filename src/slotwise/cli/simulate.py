@@ -25,7 +25,7 @@ from slotwise.cli.parameters import (
 from slotwise.json_data import json_text
 
 if TYPE_CHECKING:
-    from slotwise.cli.adapting import Adapting
+    from slotwise.adaptation_following import Following
     from slotwise.model import Choice, Observation, Plan, Verdict
     from slotwise.simulation import Options
 
@@ -267,7 +267,7 @@ def _adapt(
     rate: float | None,
     options: Options,
     seconds: float,
-    follows: Adapting,
+    follows: Following,
     json: bool,
     output: Path | None,
 ) -> int:

@@ -7,12 +7,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from slotwise.clock import SYSTEM, Clock
-from slotwise.model import Observation, Plan, SlotwiseError
 from slotwise.spark import checkpoints, cluster
 from slotwise.spark.cluster import Site
 from slotwise.spark.cluster.folders import passing_folder
 from slotwise.spark.provided import provided, services_of
-from slotwise.spark.query.outline import Outline, outline
+from slotwise.spark.query.outline import Outline
 from slotwise.spark.run import Options, Run, compile_plan, start
 from slotwise.spark.waiting import await_tuples, work_off_backlog
 
@@ -39,24 +38,6 @@ class Timeline:
     @property
     def seconds(self) -> float:
         return sum(seconds for _, seconds in self.steps)
-
-
-def measured(plan: Plan, seconds: float, rate: float | None = None) -> Observation:
-    """What the plan does in `seconds` on an embedded cluster, after a warm-up.
-
-    Events of the run, such as what came due during the start-up and was not worked off, are in the
-    remarks.
-    """
-    with passing_folder() as folder:
-        options = Options(folder / "checkpoint", rate=rate)
-        with launched(outline(plan), options) as run:
-            run.advance(WARM_UP_S)
-            run.watch.forget()
-            run.advance(seconds)
-            seen = run.observation()
-    if seen is None:
-        raise SlotwiseError(f"nothing was measured in {seconds:g} s: use a longer duration")
-    return replace(seen, remarks=(*seen.remarks, *run.events))
 
 
 @contextmanager

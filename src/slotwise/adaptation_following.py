@@ -1,0 +1,70 @@
+"""A run under a controller from its options to its account: what `run` and `simulate` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from slotwise import registry
+from slotwise.adaptation import Adaptation, Rules, Step
+from slotwise.adaptation_journal import journaled
+from slotwise.adaptation_summary import Account
+from slotwise.controllers.base import Controller
+from slotwise.model import Deployment, SlotwiseError
+
+Each = Callable[[Step, Step | None], None]
+"""Called after each step, with the one before."""
+
+
+@dataclass(frozen=True)
+class Following:
+    """A controller, how it is driven, and its files."""
+
+    controller: Controller
+    rules: Rules
+    decisions: Path | None = None
+    """The journal."""
+    control: Path | None = None
+    """The control file."""
+
+    @classmethod
+    def by(
+        cls,
+        controller: str | None,
+        rules: Rules,
+        decisions: Path | None = None,
+        control: Path | None = None,
+    ) -> Following:
+        """The usual controller if it is not named. Raises SlotwiseError for one that is not known,
+        and where the decisions could not be written.
+        """
+        if decisions is not None and not decisions.resolve().parent.is_dir():
+            raise SlotwiseError(f"{decisions}: no such directory: use another --decisions")
+        made = registry.controller(registry.choice(controller or registry.USUAL_CONTROLLER))
+        return cls(made, rules, decisions, control)
+
+    def loop(self, deployment: Deployment) -> Adaptation:
+        goals = deployment.plan.pipeline.goals
+        return Adaptation(deployment, self.controller, goals, self.rules, self.control)
+
+
+def follow(
+    loop: Adaptation,
+    seconds: float,
+    decisions: Path | None,
+    each: Each,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Account:
+    """Drive it for so long, or until `is_over`. Raises SlotwiseError where the journal cannot be
+    written.
+    """
+    account = Account(loop.goals)
+    before: Step | None = None
+    for step in journaled(loop, seconds, decisions):
+        account.add(step)
+        each(step, before)
+        before = step
+        if is_over():
+            break
+    return account
