@@ -14,10 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slotwise.comparison import Candidate
+    from slotwise.flow import Flow
     from slotwise.model import Choice, Observation, Pipeline, Plan, Prediction, Scheduler
 
 __version__ = "0.1.0"
-__all__ = ["compare", "load", "plan", "predict", "run", "simulate"]
+__all__ = ["Flow", "compare", "load", "plan", "predict", "run", "simulate"]
+
+
+def __getattr__(name: str) -> Any:
+    """`Flow`, which is imported when it is asked for: the model takes time to import."""
+    if name == "Flow":
+        from slotwise.flow import Flow
+
+        return Flow
+    raise AttributeError(f"module 'slotwise' has no attribute '{name}'")
 
 
 def load(spec: str | Path) -> Pipeline:

@@ -21,7 +21,10 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-ON_SPARK = [ROOT / "docs" / "how-to" / name for name in ("measure-profiles.md", "run-on-spark.md")]
+ON_SPARK = [
+    ROOT / "docs" / "how-to" / name
+    for name in ("measure-profiles.md", "run-on-spark.md", "write-a-pipeline-in-python.md")
+]
 
 
 @pytest.mark.parametrize(

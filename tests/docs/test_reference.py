@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import re
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 
 from slotwise import cli, registry, workloads
 from slotwise.comparison import Candidate
+from slotwise.flow import DataStream, Flow
 from slotwise.model import Choice, Plan, Prediction
 from slotwise.spec import load
 from slotwise.spec.plan_document import PlanDocument
@@ -158,6 +160,39 @@ def test_python_has_every_field(kind: type, sections: list[str]) -> None:
     pages = tables("python.md")
     found = {name for section in sections for row in pages[section] for name in named(row[0])}
     assert found == {field.name for field in dataclasses.fields(kind)}
+
+
+def test_python_has_every_field_of_a_run_summary() -> None:
+    pytest.importorskip("pyspark")
+    from slotwise.spark.run_summary import RunSummary
+
+    found = {name for row in tables("python.md")["RunSummary"] for name in named(row[0])}
+    assert found == {field.name for field in dataclasses.fields(RunSummary)}
+
+
+def signatures(heading: str) -> dict[str, set[str]]:
+    """The calls that the section's tables show: their names, and those of their parameters."""
+    text = (REFERENCE / "python.md").read_text(encoding="utf-8")
+    section = re.split(r"^## ", text.partition(f"## `{heading}`")[2], flags=re.MULTILINE)[0]
+    calls = re.findall(r"^\| `(\w+)\((.*?)\)` \|", section, re.MULTILINE)
+    return {
+        name: set(re.findall(r"(?:^|[\s*])(\w+)(?:=|,|$)", re.sub(r"\([^)]*\)", "", parameters)))
+        for name, parameters in calls
+    }
+
+
+@pytest.mark.parametrize("kind", [Flow, DataStream])
+def test_python_has_every_member_of_a_flow(kind: type) -> None:
+    told = signatures("Flow")
+    for name, member in vars(kind).items():
+        if name.startswith("_") or not inspect.isfunction(member):
+            continue
+        own = {
+            each.name
+            for each in inspect.signature(member).parameters.values()
+            if each.name not in ("self", "named", "how")
+        }
+        assert own <= told[name], name
 
 
 def test_decisions_has_every_key_of_the_journal(tmp_path: Path) -> None:

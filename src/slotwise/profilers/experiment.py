@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from slotwise.machine import describe, spark_version
-from slotwise.model import Pipeline, SlotwiseError, counted
+from slotwise.model import Pipeline, Profile, SlotwiseError, counted
 from slotwise.profilers.bench import Bench, bench
 from slotwise.profilers.capture import cases
 from slotwise.profilers.case import Case, check
@@ -96,6 +96,33 @@ def measure(
         for number, case in enumerate(found):
             progress(_time_left(number, len(found), on.clock.now_s() - began_s, case.name))
             yield _measured(on, pipeline, case, procedure, journal, progress)
+
+
+def measured_profiles(
+    pipeline: Pipeline,
+    operators: Sequence[str] = (),
+    *,
+    slot: Slot = USUAL_SLOT,
+    procedure: Procedure = USUAL_PROCEDURE,
+    trials: Path | None = None,
+    bound: Mapping[str, Callable[..., Any]] | None = None,
+    progress: Callable[[str], None] = lambda sentence: None,
+) -> Iterator[tuple[str, Profile]]:
+    """The profiles of these operators, each by its name as soon as it is measured, on a bench that
+    is started for them; as `measure`. Raises SlotwiseError in the end for those that could not be.
+    """
+    chosen(pipeline, operators, bound)  # refuses an unknown one before anything starts
+    failed = []
+    with prepared(slot, progress) as on:
+        for found in measure(
+            on, pipeline, operators, procedure, trials=trials, bound=bound, progress=progress
+        ):
+            if isinstance(found, Failed):
+                failed.append(f"operator '{found.operator}' was not measured: {found.reason}")
+            else:
+                yield found.operator, found.profile
+    if failed:
+        raise SlotwiseError("; ".join(failed))
 
 
 def _measured(

@@ -99,6 +99,11 @@ def document_of(pipeline: Pipeline) -> SpecDocument:
     )
 
 
+def checked(topology: Topology) -> Topology:
+    """Equal to `topology`, if a spec file can say it. Raises ModelError as for a spec file."""
+    return _topology(TopologyDocument.model_validate(_topology_document(topology)))
+
+
 def _topology(document: TopologyDocument) -> Topology:
     streams = []
     for position, stream in enumerate(document.streams):

@@ -2,7 +2,7 @@
 
 from slotwise.spark.cluster.executors import SlotExecutor, scheduler, slots
 from slotwise.spark.cluster.machines import Machines
-from slotwise.spark.cluster.sessions import connect, driver, local, session
+from slotwise.spark.cluster.sessions import connect, driver, has_functions, local, session
 from slotwise.spark.cluster.site import Site
 from slotwise.spark.cluster.standalone import (
     SparkCluster,
@@ -26,6 +26,7 @@ __all__ = [
     "driver",
     "embedded",
     "existing",
+    "has_functions",
     "local",
     "prepared",
     "scheduler",

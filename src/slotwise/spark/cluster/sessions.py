@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MASTER = "spark-placed:standalone"
 """Chooses our scheduler (jvm/…/PlacedClusterManager.java); `connect` names the master itself."""
 
+FUNCTIONS = "org.slotwise.Functions"
+
 
 def session(
     cluster: SparkCluster,
@@ -83,6 +85,7 @@ def local(conf: Mapping[str, str] | None = None, *, cores: int = 1) -> Iterator[
     from pyspark.sql import SparkSession
 
     java.check()
+    _take_gateway()
     settings: dict[str, Any] = {
         **_driver_settings(embedded=True),
         "spark.plugins": "",
@@ -163,10 +166,15 @@ def _driver_settings(embedded: bool) -> dict[str, str]:
         "spark.jars": jar,
         "spark.driver.extraClassPath": jar,
         "spark.driver.extraJavaOptions": shlex.join(options),
-        "spark.sql.extensions": "org.slotwise.Functions",
+        "spark.sql.extensions": FUNCTIONS,
         # `${…}` in a name or a text stays what it is.
         "spark.sql.variable.substitute": "false",
     }
+
+
+def has_functions(spark: SparkSession) -> bool:
+    """Whether it knows slotwise's functions: a session that a user has made does not."""
+    return FUNCTIONS in str(spark.conf.get("spark.sql.extensions", ""))
 
 
 def _take_gateway() -> None:

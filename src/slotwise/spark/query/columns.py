@@ -32,28 +32,31 @@ def sql_of(value: object) -> str:
     Raises SlotwiseError for a column without one, and for what is no Column.
     """
     if not isinstance(value, Column):
-        raise SlotwiseError(
-            f"{value!r} is neither Spark SQL, nor a PySpark column, nor a function"
-        )
-    return _without_brackets(_text(value._jc.node(), value))
+        raise SlotwiseError(f"{value!r} is neither Spark SQL, nor a PySpark column, nor a function")
+    described: Any = value
+    return _text(described._jc.node(), value)
 
 
 def keeping(condition: Callable[..., Any]) -> Callable[..., Column]:
     """A function of columns that gives the tuple where the condition on its fields is true."""
+    own = inspect.signature(condition).parameters.values()
+    whole = inspect.Parameter(WHOLE, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
+    signature = inspect.Signature([*own, whole])
 
-    def kept(*taken: Column) -> Column:
-        *fields, whole = taken
-        return functions.when(condition(*fields), whole)
+    def kept(*by_place: Column, **named: Column) -> Column:
+        taken = signature.bind(*by_place, **named)
+        tuples = taken.arguments.pop(WHOLE)
+        return functions.when(condition(*taken.args, **taken.kwargs), tuples)
 
-    own = list(inspect.signature(condition).parameters.values())
-    whole = inspect.Parameter(WHOLE, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    kept.__signature__ = inspect.Signature([*own, whole])  # type: ignore[attr-defined]
+    kept.__signature__ = signature  # type: ignore[attr-defined]
     kept.__qualname__ = getattr(condition, "__qualname__", kept.__qualname__)
     return kept
 
 
-def _text(node: Any, of: Column) -> str:
-    """Of a node in Spark's description of a column, and all below it."""
+def _text(node: Any, of: Column, *, inside: bool = False) -> str:
+    """Of a node in Spark's description of a column, and all below it; in brackets if it needs them
+    `inside` of another one.
+    """
     match str(node.getClass().getSimpleName()):
         case "Literal":
             return _literal(node)
@@ -63,23 +66,24 @@ def _text(node: Any, of: Column) -> str:
             target = node.unparsedTarget()
             return f"{target.get()}.*".replace(".*.*", ".*") if target.isDefined() else "*"
         case "UnresolvedFunction":
-            return _call(node, of)
+            return _call(node, of, inside)
         case "UnresolvedExtractValue":
-            return f"{_text(node.child(), of)}[{_text(node.extraction(), of)}]"
+            return f"{_text(node.child(), of, inside=True)}[{_text(node.extraction(), of)}]"
         case "Alias" if node.name().size() == 1:
-            return f"{_text(node.child(), of)} AS {_quoted(node.name().apply(0))}"
+            return f"{_text(node.child(), of, inside=True)} AS {_quoted(node.name().apply(0))}"
         case "Cast":
-            how = "TRY_CAST" if "TRY_CAST" in str(node.sql())[:8] else "CAST"
+            how = "TRY_CAST" if "Try" in str(node.evalMode()) else "CAST"
             return f"{how}({_text(node.child(), of)} AS {node.dataType().sql()})"
         case "CaseWhenOtherwise":
             return _case(node, of)
         case "LambdaFunction":
-            names = ", ".join(_lambda_name(each) for each in _each(node.arguments()))
-            return f"({names}) -> {_without_brackets(_text(node.function(), of))}"
+            names = [_quoted(each.name()) for each in _each(node.arguments())]
+            taken = names[0] if len(names) == 1 else f"({', '.join(names)})"
+            return f"{taken} -> {_text(node.function(), of)}"
         case "UnresolvedNamedLambdaVariable":
-            return _lambda_name(node)
+            return _quoted(node.name())
         case "SqlExpression":
-            return f"({node.expression()})"
+            return f"({node.expression()})" if inside else str(node.expression())
         case other:
             raise SlotwiseError(f"the column {of} has no text in Spark SQL ({other}): {INSTEAD}")
 
@@ -90,25 +94,32 @@ INSTEAD = (
 )
 
 
-def _call(node: Any, of: Column) -> str:
-    name, arguments = str(node.functionName()), [_text(each, of) for each in _each(node.arguments())]
+def _call(node: Any, of: Column, inside: bool) -> str:
+    name, given = str(node.functionName()), _each(node.arguments())
+    if (text := _operation(name, [_text(each, of, inside=True) for each in given])) is not None:
+        return f"({text})" if inside else text
+    distinct = "DISTINCT " if node.isDistinct() else ""
+    arguments = ", ".join(_text(each, of) for each in given)
+    return f"{_quoted(name)}({distinct}{arguments})"
+
+
+def _operation(name: str, arguments: list[str]) -> str | None:
+    """What SQL does not write as a call."""
     match name, arguments:
         case _, [left, right] if name in OPERATORS:
-            return f"({left} {OPERATORS[name]} {right})"
+            return f"{left} {OPERATORS[name]} {right}"
         case "in", [first, *others]:
-            return f"({first} IN ({', '.join(others)}))"
+            return f"{first} IN ({', '.join(others)})"
         case "!" | "not", [only]:
-            return f"(NOT {only})"
+            return f"NOT {only}"
         case "isNull" | "isNotNull", [only]:
-            return f"({only} IS {'NOT ' if name == 'isNotNull' else ''}NULL)"
-    distinct = "DISTINCT " if node.isDistinct() else ""
-    inside = ", ".join(map(_without_brackets, arguments))
-    return f"{name if _NAME.fullmatch(name) else f'`{name}`'}({distinct}{inside})"
+            return f"{only} IS {'NOT ' if name == 'isNotNull' else ''}NULL"
+    return None
 
 
 def _case(node: Any, of: Column) -> str:
     branches = [
-        f"WHEN {_without_brackets(_text(each._1(), of))} THEN {_text(each._2(), of)}"
+        f"WHEN {_text(each._1(), of)} THEN {_text(each._2(), of)}"
         for each in _each(node.branches())
     ]
     otherwise = node.otherwise()
@@ -126,25 +137,9 @@ def _literal(node: Any) -> str:
     return str(made.sql())
 
 
-def _lambda_name(variable: Any) -> str:
-    return _quoted(variable.name())
-
-
 def _quoted(name: object) -> str:
     text = str(name)
     return text if _NAME.fullmatch(text) else f"`{text.replace('`', '``')}`"
-
-
-def _without_brackets(text: str) -> str:
-    """An outermost pair of them, if what is inside does not close it."""
-    if not (text.startswith("(") and text.endswith(")")):
-        return text
-    depth = 0
-    for position, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if letter in "'`\"" or (depth == 0 and position < len(text) - 1):
-            return text  # quotes may hold brackets: those stay as they are
-    return text[1:-1]
 
 
 def _each(sequence: Any) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from slotwise.model import counted
-from slotwise.spark.cluster import local
+from slotwise.spark.cluster import has_functions, local
 from slotwise.spark.provided import named_only
 from slotwise.spark.query.compile import compile
 from slotwise.spark.query.outline import Outline
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def explain(outline: Outline) -> str:
     """For each level its operators, their partitions and slots, and the columns computed there.
 
-    In a session of this process alone if there is none; no cluster is started. Raises
+    In a session of this process alone unless slotwise has one; no cluster is started. Raises
     SlotwiseError, naming the operator, for what Spark refuses.
     """
     return "\n".join(_lines(outline, _sql(outline)))
@@ -27,7 +27,8 @@ def explain(outline: Outline) -> str:
 def _sql(outline: Outline) -> tuple[tuple[str, ...], ...]:
     from pyspark.sql import SparkSession
 
-    if (active := SparkSession.getActiveSession()) is not None:
+    active = SparkSession.getActiveSession()
+    if active is not None and has_functions(active):
         return _compiled(active, outline)
     with local() as spark:
         return _compiled(spark, outline)

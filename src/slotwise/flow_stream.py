@@ -1,0 +1,155 @@
+"""What a verb of a flow returns: operators' output, to be sent to the next one; part of flow.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from slotwise.flow_logic import (
+    Computed,
+    data_of,
+    is_one,
+    made_of,
+    sql_of,
+)
+from slotwise.model import (
+    Grouping,
+    Logic,
+    Operator,
+    SlotwiseError,
+)
+from slotwise.model.topology import KEY_GROUPS, ErrorPolicy, GroupingKind
+
+if TYPE_CHECKING:
+    from slotwise.flow import Flow
+
+AUTO = Grouping()
+
+
+@dataclass(frozen=True)
+class Outlet:
+    """An operator's output, and how it is sent to the next operator."""
+
+    operator: str
+    selectivity: float = 1.0
+    grouping: Grouping = AUTO
+
+
+@dataclass(frozen=True)
+class DataStream:
+    """The output of an operator, or of several (see `union`). Its verbs add the next operator."""
+
+    flow: Flow = field(repr=False)
+    outlets: tuple[Outlet, ...]
+
+    def map(
+        self, *named: Computed, selectivity: float = 1.0, on_error: ErrorPolicy = "fail"
+    ) -> DataStream:
+        """`map("upper", "upper(value)")`, or without the name: one tuple out for each tuple in.
+
+        The result is the tuple: a struct as it is, anything else as the field `value`; for a NULL
+        there is none. `selectivity` is how many tuples come out per tuple, for planning. What is to
+        be planned only may compute None.
+        """
+        name, made = self.flow._named(named, "map")
+        return self.flow._add(name, self, made, selectivity, on_error=on_error)
+
+    def flat_map(
+        self, *named: Computed, selectivity: float = 1.0, on_error: ErrorPolicy = "fail"
+    ) -> DataStream:
+        """As `map`, with an array as the result: one tuple out per element."""
+        name, made = self.flow._named(named, "flat_map")
+        return self.flow._add(name, self, made, selectivity, flat=True, on_error=on_error)
+
+    def where(
+        self, *named: Computed, selectivity: float = 1.0, on_error: ErrorPolicy = "fail"
+    ) -> DataStream:
+        """`where("large", "amount > 100")`: the tuples for which the condition is true."""
+        name, made = self.flow._named(named, "where")
+        if made.sql is not None:
+            made = replace(made, sql=f"IF({made.sql}, _record, NULL)")
+        elif made.bound is not None:
+            from slotwise.spark.query.columns import keeping
+
+            made = replace(made, bound=keeping(made.bound))
+        return self.flow._add(name, self, made, selectivity, on_error=on_error)
+
+    def group(
+        self,
+        name: str | None = None,
+        /,
+        *,
+        by: Computed | Sequence[Computed],
+        having: Computed = None,
+        key_groups: int = KEY_GROUPS,
+        **results: Computed,
+    ) -> DataStream:
+        """`group("per-country", by="country", total="sum(amount)")`: for each tuple, its keys and
+        the results so far.
+
+        Tuples with equal keys go to the same thread, unless `routed` says otherwise.
+        """
+        keys = [sql_of(key) for key in ([by] if is_one(by) else by)]
+        aggregate = {"by": ", ".join(keys)}
+        aggregate |= {result: sql_of(made) for result, made in results.items()}
+        if having is not None:
+            aggregate["having"] = sql_of(having)
+        logic = Logic(aggregate=tuple(aggregate.items()), key_groups=key_groups)
+        keyed = tuple(
+            replace(each, grouping=Grouping("fields", tuple(keys)))
+            if each.grouping == AUTO
+            else each
+            for each in self.outlets
+        )
+        made = self.flow._new(name, "group")
+        return self.flow._append(Operator(made, logic=logic), keyed)
+
+    def union(self, *others: DataStream) -> DataStream:
+        """These tuples and the others', to the same operator; no operator by itself."""
+        for other in others:
+            if other.flow is not self.flow:
+                raise SlotwiseError(
+                    f"flow '{self.flow.name}' cannot be united with flow '{other.flow.name}': read "
+                    "all sources in one flow"
+                )
+        return replace(self, outlets=sum((each.outlets for each in others), self.outlets))
+
+    def routed(
+        self,
+        grouping: GroupingKind | None = None,
+        *,
+        fields: str | Sequence[str] = (),
+        selectivity: float | None = None,
+    ) -> DataStream:
+        """The same tuples, choosing their thread of the next operator by this grouping:
+        `routed("shuffle")`, `routed(fields="country")`. With `selectivity`, so many of them per
+        tuple that the operator takes in.
+        """
+        if grouping is None:
+            grouping = "fields" if fields else None
+        names = (fields,) if isinstance(fields, str) else tuple(fields)
+        changes: dict[str, Any] = {} if selectivity is None else {"selectivity": selectivity}
+        if grouping is not None:
+            changes["grouping"] = Grouping(grouping, names)
+        return replace(self, outlets=tuple(replace(each, **changes) for each in self.outlets))
+
+    def back_to(self, earlier: DataStream) -> None:
+        """A loop: these tuples are the input of an earlier operator, too. It can be planned and
+        simulated.
+        """
+        for target in earlier.outlets:
+            self.flow._connect(self.outlets, target.operator, loop=True)
+
+    def write(
+        self,
+        name: str | None = None,
+        /,
+        *,
+        expr: Computed = None,
+        on_error: ErrorPolicy = "fail",
+        **data: Any,
+    ) -> None:
+        """A sink, the end of the stream. `data` has its format and that format's options."""
+        name = self.flow._new(name, "sink")
+        self.flow._add(name, self, made_of(expr), kind="sink", on_error=on_error, **data_of(data))
