@@ -20,6 +20,7 @@ from slotwise.flow import DataStream
 from slotwise.model import (
     FixedLoad,
     Grouping,
+    Join,
     Logic,
     Node,
     Pipeline,
@@ -107,11 +108,11 @@ def test_a_function_is_in_the_spec_if_it_can_be_imported() -> None:
     assert HERE in remark
 
 
-def test_a_condition_keeps_the_whole_tuple_or_nothing() -> None:
+def test_conditions() -> None:
     flow = Flow("conditions")
     flow.read("s").where("large", "amount > 100", selectivity=0.25).write("out")
     of = flow.topology
-    assert of.operators[1].logic == Logic(expr="IF(amount > 100, _record, NULL)")
+    assert of.operators[1].logic == Logic(where="amount > 100")
     assert of.streams[1] == Stream("large", "out", 0.25)
 
 
@@ -178,6 +179,21 @@ def rebuilt(of: Topology) -> Flow:
         made_of = logic.expr if logic.python is None else imported(logic.python)
         if operator.kind == "sink":
             into.write(name, expr=made_of, on_error=logic.on_error)
+        elif logic.where:
+            made[name] = into.where(name, logic.where, on_error=logic.on_error)
+        elif logic.join:
+            join = logic.join
+            made[name] = into.join(
+                name,
+                table=join.table,
+                schema=join.schema,
+                on=join.on,
+                how=join.how,
+                format=join.format,
+                **dict(join.options),
+            )
+        elif logic.distinct:
+            made[name] = into.drop_duplicates(name, by=logic.distinct, key_groups=logic.key_groups)
         elif logic.aggregate:
             given = dict(logic.aggregate)
             made[name] = into.group(name, by=given.pop("by"), key_groups=logic.key_groups, **given)
@@ -194,14 +210,33 @@ def rebuilt(of: Topology) -> Flow:
     return flow
 
 
-computed = st.builds(
-    Logic, st.text(max_size=9), st.booleans(), on_error=st.sampled_from(["fail", "skip"])
-) | st.builds(
-    Logic,
-    aggregate=st.dictionaries(names.filter(lambda n: n not in ("key_groups", "by")), names).map(
-        lambda results: (("by", "key"), *results.items())
-    ),
-    key_groups=st.integers(1, 64),
+computed = (
+    st.builds(Logic, st.text(max_size=9), st.booleans(), on_error=st.sampled_from(["fail", "skip"]))
+    | st.builds(Logic, where=names, on_error=st.sampled_from(["fail", "skip"]))
+    | st.builds(
+        Logic,
+        join=st.builds(
+            Join,
+            names,
+            names,
+            st.lists(names, min_size=1, max_size=2).map(tuple),
+            names,
+            st.sampled_from([(), (("header", "true"),)]),
+            st.sampled_from(["inner", "left"]),
+        ),
+    )
+    | st.builds(
+        Logic,
+        distinct=st.lists(names, min_size=1, max_size=3).map(tuple),
+        key_groups=st.integers(1, 64),
+    )
+    | st.builds(
+        Logic,
+        aggregate=st.dictionaries(names.filter(lambda n: n not in ("key_groups", "by")), names).map(
+            lambda results: (("by", "key"), *results.items())
+        ),
+        key_groups=st.integers(1, 64),
+    )
 )
 sources = st.builds(
     Logic, expr=st.none() | st.text(max_size=9), options=st.just(()) | st.just((("seed", "1"),))

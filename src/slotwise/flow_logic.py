@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -42,8 +43,13 @@ def sql_of(value: Computed) -> str:
     return columns.sql_of(value)
 
 
-def is_one(by: Computed | Sequence[Computed]) -> bool:
-    return not isinstance(by, list | tuple)
+def keys_of(by: Computed | Sequence[Computed]) -> tuple[str, ...]:
+    return tuple(sql_of(key) for key in (by if isinstance(by, list | tuple) else [by]))
+
+
+def without_name(key: str) -> str:
+    """What a stream is grouped by: the key without the name that its result has."""
+    return re.sub(r"\s+AS\s+(\w+|`[^`]+`)$", "", key, flags=re.IGNORECASE)
 
 
 def data_of(data: dict[str, Any]) -> dict[str, Any]:
@@ -51,12 +57,15 @@ def data_of(data: dict[str, Any]) -> dict[str, Any]:
     known = {each.name for each in fields(Logic)} & set(DATA)
     own = {name: value for name, value in data.items() if name in known}
     options = {name: value for name, value in data.items() if name not in known}
-    return {**own, "options": tuple((name, option_text(value)) for name, value in options.items())}
+    return {**own, "options": options_of(options)}
 
 
-def option_text(value: Any) -> str:
-    """As Spark's options are written."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def options_of(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """As Spark reads them: true and false in lower case."""
+    return tuple(
+        (name, str(value).lower() if isinstance(value, bool) else str(value))
+        for name, value in options.items()
+    )
 
 
 def import_path(call: Function) -> str | None:

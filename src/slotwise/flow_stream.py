@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slotwise.flow_logic import (
     Computed,
+    Made,
     data_of,
-    is_one,
+    keys_of,
     made_of,
+    options_of,
     sql_of,
+    without_name,
 )
 from slotwise.model import (
     Grouping,
+    Join,
     Logic,
     Operator,
     SlotwiseError,
 )
-from slotwise.model.topology import KEY_GROUPS, ErrorPolicy, GroupingKind
+from slotwise.model.topology import KEY_GROUPS, ErrorPolicy, GroupingKind, JoinKind
 
 if TYPE_CHECKING:
     from slotwise.flow import Flow
@@ -67,13 +72,48 @@ class DataStream:
     ) -> DataStream:
         """`where("large", "amount > 100")`: the tuples for which the condition is true."""
         name, made = self.flow._named(named, "where")
-        if made.sql is not None:
-            made = replace(made, sql=f"IF({made.sql}, _record, NULL)")
-        elif made.bound is not None:
+        if made.bound is not None:
             from slotwise.spark.query.columns import keeping
 
-            made = replace(made, bound=keeping(made.bound))
-        return self.flow._add(name, self, made, selectivity, on_error=on_error)
+            function = Made(bound=keeping(made.bound))
+            return self.flow._add(name, self, function, selectivity, on_error=on_error)
+        return self.flow._add(name, self, Made(), selectivity, where=made.sql, on_error=on_error)
+
+    def drop_duplicates(
+        self,
+        name: str | None = None,
+        /,
+        *,
+        by: Computed | Sequence[Computed],
+        key_groups: int = KEY_GROUPS,
+        selectivity: float = 1.0,
+    ) -> DataStream:
+        """`drop_duplicates(by="order_id")`: of the tuples with equal keys, the first."""
+        keys = keys_of(by)
+        logic = Logic(distinct=keys, key_groups=key_groups)
+        made = self.flow._new(name, "drop_duplicates")
+        return self.flow._append(Operator(made, logic=logic), self._keyed(keys), selectivity)
+
+    def join(
+        self,
+        name: str | None = None,
+        /,
+        *,
+        table: str | Path,
+        schema: str,
+        on: str | Sequence[str],
+        how: JoinKind = "inner",
+        format: str = "csv",
+        selectivity: float = 1.0,
+        **options: Any,
+    ) -> DataStream:
+        """`join(table="countries.csv", schema="country STRING, name STRING", on="country")`: each
+        tuple with the fields of every row that has the same values in `on`.
+        """
+        keys = (on,) if isinstance(on, str) else tuple(on)
+        logic = Logic(join=Join(str(table), schema, keys, format, options_of(options), how))
+        made = self.flow._new(name, "join")
+        return self.flow._append(Operator(made, logic=logic), self.outlets, selectivity)
 
     def group(
         self,
@@ -90,20 +130,22 @@ class DataStream:
 
         Tuples with equal keys go to the same thread, unless `routed` says otherwise.
         """
-        keys = [sql_of(key) for key in ([by] if is_one(by) else by)]
+        keys = keys_of(by)
         aggregate = {"by": ", ".join(keys)}
         aggregate |= {result: sql_of(made) for result, made in results.items()}
         if having is not None:
             aggregate["having"] = sql_of(having)
         logic = Logic(aggregate=tuple(aggregate.items()), key_groups=key_groups)
-        keyed = tuple(
-            replace(each, grouping=Grouping("fields", tuple(keys)))
-            if each.grouping == AUTO
-            else each
+        made = self.flow._new(name, "group")
+        return self.flow._append(Operator(made, logic=logic), self._keyed(keys))
+
+    def _keyed(self, keys: tuple[str, ...]) -> tuple[Outlet, ...]:
+        """Tuples with equal keys to the same thread, unless `routed` said otherwise."""
+        keyed = Grouping("fields", tuple(without_name(key) for key in keys))
+        return tuple(
+            replace(each, grouping=keyed) if each.grouping == AUTO else each
             for each in self.outlets
         )
-        made = self.flow._new(name, "group")
-        return self.flow._append(Operator(made, logic=logic), keyed)
 
     def union(self, *others: DataStream) -> DataStream:
         """These tuples and the others', to the same operator; no operator by itself."""

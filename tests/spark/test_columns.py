@@ -104,7 +104,7 @@ def test_columns_are_text_in_the_spec_at_once(spark: SparkSession) -> None:
     )
     source, where, group = flow.topology.operators
     assert source.logic.expr == "from_json(value, 'amount DOUBLE')"
-    assert where.logic.expr == "IF(amount > 100, _record, NULL)"
+    assert where.logic.where == "amount > 100"
     assert dict(group.logic.aggregate) == {
         "by": "country",
         "total": "sum(amount)",

@@ -138,4 +138,4 @@ def test_a_session_of_the_program_itself_is_in_the_way_until_it_ends(tmp_path: P
         "3",
         "own: 3 levels in real-time mode",
     ], done.stderr
-    assert "    _out1 = IF(value > '5', _record, NULL)" in told
+    assert "    _out1 = IF(value > '5', _in1, NULL)" in told
