@@ -51,10 +51,10 @@ CORES_PER_SLOT = 0.25
 class Times:
     """In seconds."""
 
-    batch: float = 10.0
-    by_spark: float = 19.0
+    batch: float = 8.0
+    by_spark: float = 15.0
     """Two batches, and so two placements."""
-    doubled: float = 95.0
+    doubled: float = 85.0
     """When the rate doubles, after the start of the query."""
     recovery: float = 90.0
     """The longest wait for the goals to be met again."""
