@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 BLUE, RED, GREEN = COLOURS[:3]
 GREY, PALE = "#666666", "#f3f3f3"
 LEAST_MS = 10.0
-"""The latency axis begins there, unless all latencies are higher or lower."""
+"""Where the latency axis begins."""
+TOUCHING_S = 0.1
+"""Windows that are no further apart follow each other."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ def timeline(
 ) -> bytes:
     """A PNG of what was seen in windows of a run, oldest first; each is drawn at its end.
 
-    Latencies are on a logarithmic scale. A window without a latency leaves a gap.
+    Latencies are on a logarithmic scale. A window without a latency leaves a gap, and so does time
+    that no window covers.
     """
     check_can_draw()
     from matplotlib.figure import Figure
@@ -55,17 +58,16 @@ def timeline(
     figure = Figure(figsize=(11, 7), dpi=150, layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
     panels = figure.subplots(3, 1, sharex=True, height_ratios=(2, 3, 1.2))
-    times_s = [each.end_s or 0.0 for each in seen]
-    _draw_rates(panels[0], times_s, seen)
-    _draw_latencies(panels[1], times_s, seen, goal_p99_ms)
-    _draw_slots(panels[2], times_s, seen)
+    _draw_rates(panels[0], seen)
+    _draw_latencies(panels[1], seen, goal_p99_ms)
+    _draw_slots(panels[2], seen)
     _draw_spans(panels, spans)
     _draw_marks(panels, marks)
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_axisbelow(True)
     begin_s = min(each.start_s or 0.0 for each in seen)
-    panels[0].set_xlim(min([begin_s, *(span.from_s for span in spans)]), times_s[-1])
+    panels[0].set_xlim(min([begin_s, *(span.from_s for span in spans)]), _time_s(seen[-1]))
     panels[-1].set_xlabel("time, s")
     image = io.BytesIO()
     # No date or version inside: the same run gives the same bytes.
@@ -73,41 +75,50 @@ def timeline(
     return image.getvalue()
 
 
-def _draw_rates(axes: Axes, times_s: Sequence[float], seen: Sequence[Observation]) -> None:
-    offered = [each.offered_rate for each in seen]
-    done = [_number(each.throughput) for each in seen]
-    axes.plot(times_s, offered, color=GREY, linewidth=1.6, linestyle="--", label="offered")
-    axes.plot(times_s, done, color=BLUE, linewidth=1.6, label="finished")
+def _time_s(seen: Observation) -> float:
+    return seen.end_s or 0.0
+
+
+def _curve(
+    seen: Sequence[Observation], figure: Callable[[Observation], float | None]
+) -> tuple[list[float], list[float]]:
+    """x and y, with a point that is not drawn wherever time has passed that no window covers."""
+    x, y = [], []
+    for number, each in enumerate(seen):
+        if number > 0 and (each.start_s or 0.0) > _time_s(seen[number - 1]) + TOUCHING_S:
+            x.append(_time_s(seen[number - 1]))
+            y.append(math.nan)
+        value = figure(each)
+        x.append(_time_s(each))
+        y.append(math.nan if value is None else value)
+    return x, y
+
+
+def _highest(*curves: tuple[list[float], list[float]]) -> float:
+    return max((value for _, y in curves for value in y if not math.isnan(value)), default=1.0)
+
+
+def _draw_rates(axes: Axes, seen: Sequence[Observation]) -> None:
+    offered = _curve(seen, lambda each: each.offered_rate)
+    finished = _curve(seen, lambda each: each.throughput)
+    axes.plot(*offered, color=GREY, linewidth=1.6, linestyle="--", label="offered")
+    axes.plot(*finished, color=BLUE, linewidth=1.6, label="finished")
     axes.set_ylabel("tuples/s")
-    axes.set_ylim(0, 1.25 * max(value for value in (*offered, *done) if value == value))
+    axes.set_ylim(0, 1.25 * _highest(offered, finished))
     axes.legend(loc="upper left", ncols=2, frameon=False, fontsize=9)
 
 
-def _draw_latencies(
-    axes: Axes, times_s: Sequence[float], seen: Sequence[Observation], goal_p99_ms: float | None
-) -> None:
+def _draw_latencies(axes: Axes, seen: Sequence[Observation], goal_p99_ms: float | None) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    p99 = [_number(each.latency_p99_ms) for each in seen]
-    p50 = [_number(each.latency_p50_ms) for each in seen]
+    p99 = _curve(seen, lambda each: each.latency_p99_ms)
+    p50 = _curve(seen, lambda each: each.latency_p50_ms)
     axes.set_yscale("log")
-    axes.plot(times_s, p99, color=RED, linewidth=1.8, label="p99")
-    axes.plot(times_s, p50, color=RED, linewidth=1.2, alpha=0.45, label="p50")
+    axes.plot(*p99, color=RED, linewidth=1.8, label="p99")
+    axes.plot(*p50, color=RED, linewidth=1.2, alpha=0.45, label="p50")
     if goal_p99_ms is not None:
-        axes.axhline(goal_p99_ms, color="black", linewidth=1, linestyle=":")
-        above = [value if value > goal_p99_ms else math.nan for value in p99]
-        axes.fill_between(times_s, above, goal_p99_ms, color=RED, alpha=0.12, linewidth=0)
-        axes.annotate(
-            f"goal: p99 ≤ {rate(goal_p99_ms)} ms",
-            (1, goal_p99_ms),
-            xycoords=("axes fraction", "data"),
-            xytext=(-4, 3),
-            textcoords="offset points",
-            ha="right",
-            fontsize=9,
-        )
-    known = [value for value in (*p50, *p99) if value == value]
-    axes.set_ylim(min([LEAST_MS, *known]), 2 * max([LEAST_MS, *known, goal_p99_ms or 0.0]))
+        _draw_goal(axes, p99, goal_p99_ms)
+    axes.set_ylim(LEAST_MS, 2 * max(LEAST_MS, _highest(p50, p99), goal_p99_ms or 0.0))
     axes.yaxis.set_major_locator(LogLocator(subs=(1,)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
@@ -115,10 +126,26 @@ def _draw_latencies(
     axes.legend(loc="upper left", ncols=2, frameon=False, fontsize=9)
 
 
-def _draw_slots(axes: Axes, times_s: Sequence[float], seen: Sequence[Observation]) -> None:
+def _draw_goal(axes: Axes, p99: tuple[list[float], list[float]], goal_ms: float) -> None:
+    x, y = p99
+    above = [value if value > goal_ms else math.nan for value in y]
+    axes.fill_between(x, above, goal_ms, color=RED, alpha=0.12, linewidth=0)
+    axes.axhline(goal_ms, color="black", linewidth=1, linestyle=":")
+    axes.annotate(
+        f"goal: p99 ≤ {rate(goal_ms)} ms",
+        (1, goal_ms),
+        xycoords=("axes fraction", "data"),
+        xytext=(-4, 3),
+        textcoords="offset points",
+        ha="right",
+        fontsize=9,
+    )
+
+
+def _draw_slots(axes: Axes, seen: Sequence[Observation]) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    slots = [len(each.slots) for each in seen]
+    times_s, slots = [_time_s(each) for each in seen], [len(each.slots) for each in seen]
     axes.fill_between(times_s, slots, step="post", color=GREEN, alpha=0.25, linewidth=0)
     axes.step(times_s, slots, where="post", color=GREEN, linewidth=1.6)
     axes.set_ylim(0, 1.5 * max(slots))
@@ -167,7 +194,3 @@ def _beside(
         fontsize=9,
         color=colour,
     )
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
