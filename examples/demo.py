@@ -27,7 +27,7 @@ from slotwise.confirmation import confirmed
 from slotwise.controllers.base import Controller
 from slotwise.controllers.look_ahead import LookAhead
 from slotwise.model import Observation, Plan, Schedule, SlotwiseError, missed
-from slotwise.report.adaptation import step_text
+from slotwise.report.adaptation import step_lines
 from slotwise.report.figures import figure
 from slotwise.report.phases import Phase, phases_table
 from slotwise.report.timeline import Mark, Span, timeline
@@ -148,8 +148,8 @@ class Demo:
     def followed(self, loop: Adaptation, seconds: float) -> Iterator[Step]:
         """Periods under the controller; what it changes is told and marked."""
         for step in loop.steps(seconds):
-            if text := step_text(step, None):
-                self.tell(text)
+            for line in step_lines(step, None):
+                self.tell(line)
             if step.change is not None:
                 self.marks.append(Mark("change decided", step.at_s))
             yield step
