@@ -9,6 +9,7 @@ READY := .venv/.ready
 JAR := src/slotwise/spark/jars/slotwise-spark.jar
 ARCHIVE := $(JAR:.jar=.jsa)
 PYTHONS := python3.11 python3.12 python3.13 python3
+DOUBLED := --for 2m --schedule step:at=30s,factor=2 --period 5s --controller look-ahead
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
 help:  ## list the targets
@@ -33,6 +34,8 @@ $(READY): requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	  --no-deps --no-build-isolation --editable .; \
+	echo 'compiling the simulator'; \
+	$(BIN)/slotwise simulate examples/orders.yaml $(DOUBLED) >/dev/null 2>&1 || test $$? = 99; \
 	touch $@
 
 # Installing compiles jvm/, too; this is for what changed since.
@@ -66,7 +69,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-demo: setup  ## run the diamond on a Spark cluster of this machine, by Spark and as planned
+demo: setup  ## a pipeline on a Spark cluster of this machine: by Spark, as planned, at twice the rate
 	@$(BIN)/python examples/demo.py
 
 bench: setup  ## how long plans and decisions take, how good the plans are, and how true predictions are

@@ -9,6 +9,7 @@ Its other concerns: `waiting` (until something is seen), `supervise` (after a fa
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ from slotwise.paced import factor_at, pace_of
 from slotwise.spark import checkpoints, failures
 from slotwise.spark.changing import change
 from slotwise.spark.cluster import Machines, pinning
+from slotwise.spark.cluster.quotas import lifted
 from slotwise.spark.metering import meters
 from slotwise.spark.metering.loads import Watched
 from slotwise.spark.metering.watch import KEPT_S, SILENT_S, Watch
@@ -173,6 +175,10 @@ class Run:
         """End the query; the next start repeats what came after its last finished batch."""
         pinning.end(self.spark, str(self.query.runId))
         self.query.stop()
+
+    def without_quota(self) -> AbstractContextManager[None]:
+        """See `quotas.lifted`: for the executors that its machines have now."""
+        return lifted(None if self.machines is None else self.machines.cluster.quota)
 
     # -- Deployment -------------------------------------------------------------------------
 

