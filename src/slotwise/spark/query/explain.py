@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from slotwise.model import counted
 from slotwise.spark.cluster import local
+from slotwise.spark.cluster.libraries import settings
 from slotwise.spark.provided import named_only
 from slotwise.spark.query.compile import compile
 from slotwise.spark.query.outline import Outline
@@ -29,7 +30,7 @@ def _sql(outline: Outline) -> tuple[tuple[str, ...], ...]:
 
     if (active := SparkSession.getActiveSession()) is not None:
         return _compiled(active, outline)
-    with local() as spark:
+    with local(settings(outline.plan.pipeline)) as spark:
         return _compiled(spark, outline)
 
 
