@@ -65,15 +65,17 @@ class Broker:
         return f"{HOST}:{self.port}"
 
     def start(self) -> None:
-        self._process.append(
-            subprocess.Popen(
-                self._command("-Xmx256m", "kafka.Kafka", str(self.folder / "server.properties")),
-                stdin=subprocess.DEVNULL,
-                stdout=(self.folder / "log").open("ab"),
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+        command = self._command("-Xmx256m", "kafka.Kafka", str(self.folder / "server.properties"))
+        with (self.folder / "log").open("ab") as log:
+            self._process.append(
+                subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
             )
-        )
         assert await_condition(self._answers, START_S), (self.folder / "log").read_text()[-3000:]
 
     def kill(self) -> None:
