@@ -8,8 +8,8 @@ from slotwise.model import Logic, ModelError, Operator, Schedule
 from slotwise.paced import factor_at, pace_of
 
 
-def source(**options: str) -> Operator:
-    return Operator("s", "source", logic=Logic(options=tuple(options.items())))
+def source(format: str | None = None, **options: str) -> Operator:
+    return Operator("s", "source", logic=Logic(format=format, options=tuple(options.items())))
 
 
 def test_schedule_and_delay_are_read_and_the_rest_is_left() -> None:

@@ -36,9 +36,9 @@ class Pace:
 
 def pace_of(source: Operator) -> Pace | None:
     """None for a source of another data format. Raises ModelError with a path in the spec."""
-    options = dict(source.logic.options)
-    if options.pop("format", "paced") != "paced":
+    if (source.logic.format or "paced") != "paced":
         return None
+    options = dict(source.logic.options)
     for name in options:
         if name not in OPTIONS:
             problem = f"has no option '{name}': {instead_of(name, OPTIONS)}"

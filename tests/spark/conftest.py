@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +17,11 @@ pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 
 from slotwise.spark import cluster as spark_cluster
-from slotwise.spark.cluster import scheduler
+from slotwise.spark.cluster import java, scheduler
 from slotwise.spark.cluster.machines import machines_of
+from tests.spark import maven
+from tests.spark.broker import Broker
+from tests.spark.broker import running as running_broker
 
 THREADS_PER_SLOT = 64
 MODEL = Cluster((Node("left", 2, 2.0), Node("right", 1, 1.0)), slot_memory_gb=1.0)
@@ -31,7 +36,8 @@ def embedded() -> Iterator[spark_cluster.SparkCluster]:
 
 @pytest.fixture(scope="session")
 def spark(embedded: spark_cluster.SparkCluster) -> Iterator[SparkSession]:
-    made = spark_cluster.session(embedded, {"spark.sql.shuffle.partitions": "2"})
+    conf = {"spark.sql.shuffle.partitions": "2", "spark.jars": ",".join(map(str, _jars()))}
+    made = spark_cluster.session(embedded, conf)
     yield made
     made.stop()
 
@@ -46,6 +52,24 @@ def elastic(
     made.add(MODEL, await_condition)
     scheduler(spark).setSlots(",".join(made.hosts(MODEL)))
     made.keep(MODEL)
+
+
+def _jars() -> list[Path]:
+    """Ours, and the connector to Kafka: a driver has its jars from its start on. Where Maven does
+    not find it, the tests that need it say so.
+    """
+    try:
+        found = sorted(maven.connector().glob("*.jar"))
+    except (AssertionError, OSError, subprocess.SubprocessError):
+        found = []
+    return [java.classpath_jar(), *found]
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    maven.connector()
+    with running_broker(tmp_path_factory.mktemp("broker")) as made:
+        yield made
 
 
 def wait_until(what: Callable[[], Any], seconds: float = 60, query: Any = None) -> Any:

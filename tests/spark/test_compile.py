@@ -144,7 +144,7 @@ def test_a_function_of_columns(spark: SparkSession) -> None:
             "it receives struct<value:int> from 'a' but struct<value:string> from 'b': both must",
         ),
         (one(Logic(), s=Logic(options=(("payload", "no"),))), "source 's': "),
-        (one(Logic(), s=Logic(options=(("format", "nosuch"),))), "source 's': "),
+        (one(Logic(), s=Logic(format="nosuch")), "source 's': [DATA_SOURCE_NOT_FOUND]"),
     ],
 )
 def test_refusals_name_the_operator(spark: SparkSession, of: Topology, sentence: str) -> None:

@@ -172,7 +172,7 @@ def test_refusals_name_the_operator() -> None:
     refused(topology("s>a"), match="no such operator", b=len)
     refused(
         topology("s>a", logic={"a": Logic(options=(("rate", "1"),))}),
-        match="'a' has options: only a source takes options",
+        match="sink 'a' has the option 'rate' and no format",
     )
 
 
@@ -228,3 +228,24 @@ def test_python_on_batches_takes_micro_batches() -> None:
 def test_micro_batches_cannot_pass_an_aggregate() -> None:
     of = topology("s>c", "s>z", logic={"c": COUNT}, groupings={"s>c": BY_VALUE})
     refused(of, "micro-batch", "cannot pass tuples for 'z' through the level of aggregate 'c'")
+
+
+def test_sources_that_real_time_mode_cannot_read_take_micro_batches() -> None:
+    files = Logic(format="text", options=(("path", "in"),))
+    of = topology("s>k", logic={"s": files})
+    found = outline(plan(of))
+    assert (found.mode, found.reading_stages) == ("micro-batch", 1)
+    refused(of, "real-time", "source 's' reads text, which real-time mode cannot: set engine")
+    assert outline(plan(topology("s>k"), engine="micro-batch")).reading_stages == 0
+
+
+def test_a_topics_partitions_are_tasks_that_its_threads_share() -> None:
+    options = (("kafka.bootstrap.servers", "host:9092"), ("subscribe", "a"))
+    topic = Logic(format="kafka", options=options, partitions=3)
+    of = topology("s>k", "t>k", logic={"s": topic})
+    found = outline(plan(of, {"s": 2}))
+    assert (found.mode, found.reading_stages) == ("real-time", 0)
+    assert found.layout.tasks == (3, 1, 1)
+    assert found.layout.task_thread.tolist() == [0, 0, 1, 2, 3]
+    with pytest.raises(SlotwiseError, match="source 's' has 4 threads, and its topic 3 partitions"):
+        outline(plan(of, {"s": 4}))

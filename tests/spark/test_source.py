@@ -96,7 +96,7 @@ def test_a_spec_has_a_schedule_unless_the_run_has_one(
 ) -> None:
     options = (("schedule", "step:at=0s,factor=10"), ("delay", "100ms"), ("records", "50"))
     found = outline(plan(topology("s>k", logic={"s": Logic(options=options)}), rate=50.0))
-    frame = read(spark, found.layout, 50.0, Records(), given)
+    frame = read(spark, found, 50.0, Records(), given)
     with running(frame, "of-a-spec", tmp_path, MICRO_BATCH) as started:
         wait_until(lambda: len(started.ids) >= 50, query=started.query)
     due = sorted(row["ts"] for row in started.rows)
@@ -104,10 +104,10 @@ def test_a_spec_has_a_schedule_unless_the_run_has_one(
 
 
 def test_a_schedule_needs_a_paced_source(spark: SparkSession) -> None:
-    logic = {"s": Logic(options=(("format", "rate"),))}
+    logic = {"s": Logic(format="rate")}
     found = outline(plan(topology("s>k", logic=logic)))
     with pytest.raises(SlotwiseError, match="a schedule needs a paced source"):
-        read(spark, found.layout, 50.0, Records(), Schedule.constant())
+        read(spark, found, 50.0, Records(), Schedule.constant())
 
 
 @pytest.mark.parametrize(

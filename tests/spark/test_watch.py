@@ -76,17 +76,17 @@ def test_the_whole_is_since_the_warm_up(run: MeteredRun) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "is_scheduled"),
+    ("source", "is_scheduled"),
     [
-        ((), False),
-        ((("schedule", "step:at=60s,factor=2"),), True),
-        ((("format", "rate"),), True),
+        (Logic(), False),
+        (Logic(options=(("schedule", "step:at=60s,factor=2"),)), True),
+        (Logic(format="rate"), True),
     ],
 )
 def test_the_nominal_rate_is_offered_unless_something_else_sets_it(
-    clock: SettableClock, options: tuple[tuple[str, str], ...], is_scheduled: bool
+    clock: SettableClock, source: Logic, is_scheduled: bool
 ) -> None:
-    of = plan(topology("s>k", logic={"s": Logic(options=options)}))
+    of = plan(topology("s>k", logic={"s": source}))
     assert ScriptedRun(clock, of).watched.is_scheduled is is_scheduled
 
 

@@ -113,11 +113,13 @@ class Made:
     ) -> None:
         """On Spark. Ctrl-C keeps what is finished."""
         from slotwise.profilers.experiment import prepared
+        from slotwise.spark.cluster.libraries import settings
         from slotwise.spark.failures import silence_pyspark
 
         silence_pyspark()
+        libraries = None if pipeline is None else settings(pipeline)
         try:
-            with prepared(slot, note) as on:
+            with prepared(slot, note, libraries) as on:
                 if platform:
                     self._measure_platform(on)
                 if pipeline is not None:

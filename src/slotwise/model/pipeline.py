@@ -76,9 +76,13 @@ class Pipeline:
     network: NetworkDelays = NetworkDelays()
     scheduler: Scheduler = Scheduler()
     engine: Engine = "auto"
-    """How Spark runs it: `auto` takes real-time mode unless an operator is Python code."""
+    """How Spark runs it: `auto` takes real-time mode if every operator and source can run in it."""
     platform: Platform = field(default_factory=Platform)
     """What the engine itself takes."""
+    packages: tuple[str, ...] = ()
+    """Maven coordinates of Java libraries that a run needs."""
+    jars: tuple[str, ...] = ()
+    """Files and folders with such libraries."""
 
     def __post_init__(self) -> None:
         if bool(self.catalog) == (self.cluster is not None):

@@ -84,8 +84,20 @@ class Logic:
     python: str | None = None
     on_error: ErrorPolicy = "fail"
     """What a tuple does on which the expression fails: end the query, or be counted and skipped."""
+    format: str | None = None
+    """Of a source or sink, as Spark names it; None: a source is `paced`, a sink writes where the
+    run says."""
     options: tuple[tuple[str, str], ...] = ()
-    """Of a source: its data source's options."""
+    """Of a source or sink: those of its format."""
+    schema: str | None = None
+    """Of a source: the fields of its records, as DDL."""
+    id: str | None = None
+    """Of a source: the field that is the tuple's id."""
+    event_time: str | None = None
+    """Of a source: the field that says when the tuple was due."""
+    partitions: int | None = None
+    """Of a source: those of its topic, divided among its threads, of which it has no more; None: as
+    many as threads."""
 
     @property
     def is_empty(self) -> bool:
@@ -144,6 +156,7 @@ class Topology:
     """A checked dataflow: whatever can be built here can be planned.
 
     `workers` is how many slots the topology asks for where the user fixes that (Storm's way).
+    `dead_letters`, with a format and options, is where records go that `on_error: skip` leaves out.
 
     >>> t = Topology("t", (Operator("a", "source"), Operator("b")), (Stream("a", "b"),))
     >>> [operator.name for operator in t.in_order()]
@@ -154,6 +167,7 @@ class Topology:
     operators: tuple[Operator, ...]
     streams: tuple[Stream, ...]
     workers: int | None = None
+    dead_letters: Logic | None = None
 
     def __post_init__(self) -> None:
         _check_operators(self)

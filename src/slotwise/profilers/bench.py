@@ -9,7 +9,7 @@ quota as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -126,8 +126,13 @@ class Bench(Stage):
 
 
 @contextmanager
-def bench(cores: float | None = 1.0, slot_memory_mb: int = 512) -> Iterator[Bench]:
-    """A cluster of its own on this machine; `cores` is the quota of the slot under test.
+def bench(
+    cores: float | None = 1.0,
+    slot_memory_mb: int = 512,
+    libraries: Mapping[str, str] | None = None,
+) -> Iterator[Bench]:
+    """A cluster of its own on this machine; `cores` is the quota of the slot under test, and
+    `libraries` has settings for Java libraries.
 
     Raises SlotwiseError where quotas are not permitted; None: measure without one.
     """
@@ -140,5 +145,6 @@ def bench(cores: float | None = 1.0, slot_memory_mb: int = 512) -> Iterator[Benc
         cores=cores,
         without_quota=("outside",),
         name="slotwise profile",
+        conf=libraries,
     ) as on:
         yield Bench(on.spark, on.model, on.folder, cores, slot_memory_mb, on.quota)

@@ -9,6 +9,7 @@ from typing import Any
 
 from slotwise.model import Grouping, Logic, Operator, SlotwiseError, Stream, Topology
 from slotwise.model.pipeline import Engine
+from slotwise.paced import pace_of
 
 REPLAY, NEXT_HOP = "slotwise-replay", "slotwise-next-hop"
 """Names beside the operator's own."""
@@ -46,7 +47,7 @@ class Case:
         if self.input is None:
             operators = [_from_start_on(self.operator)]
         else:
-            operators = [self.input.replay(), self.operator]
+            operators = [self.input.replay(), _without_format(self.operator)]
             streams.append(Stream(REPLAY, self.name, 1.0, self.grouping))
         if self.emits:
             operators.append(Operator(NEXT_HOP, "sink"))
@@ -78,6 +79,11 @@ class Captured:
 def check(operator: Operator, function: Callable[..., Any] | None) -> None:
     """Raise SlotwiseError for an operator that there is nothing to measure of."""
     logic = operator.logic
+    if operator.kind == "source" and pace_of(operator) is None:
+        raise SlotwiseError(
+            f"source '{operator.name}' reads {logic.format}, whose rate cannot be set: give it a "
+            "profile by hand, such as {fixed: {cpu: 0.1}}"
+        )
     if operator.kind == "operator" and logic.is_empty and function is None:
         raise SlotwiseError(
             f"operator '{operator.name}' has no logic to measure: give it an expr, an aggregate or "
@@ -85,9 +91,14 @@ def check(operator: Operator, function: Callable[..., Any] | None) -> None:
         )
 
 
+def _without_format(operator: Operator) -> Operator:
+    """What a sink is given for a trial belongs nowhere."""
+    return replace(operator, logic=replace(operator.logic, format=None, options=()))
+
+
 def _from_start_on(operator: Operator) -> Operator:
     """A paced source that keeps to one rate, without an end, once its query runs."""
-    kept = {"format", "arrivals", "seed", "payload"}
+    kept = {"arrivals", "seed", "payload"}
     options = [(name, value) for name, value in operator.logic.options if name in kept]
     options.append(("delay", f"{1000 * DELAY_S:g}ms"))
     return replace(operator, share=1.0, logic=replace(operator.logic, options=tuple(options)))

@@ -45,15 +45,17 @@ class Failed:
 
 @contextmanager
 def prepared(
-    slot: Slot = USUAL_SLOT, progress: Callable[[str], None] = lambda sentence: None
+    slot: Slot = USUAL_SLOT,
+    progress: Callable[[str], None] = lambda sentence: None,
+    libraries: Mapping[str, str] | None = None,
 ) -> Iterator[Bench]:
     """A bench whose slot under test is known when idle. Raises SlotwiseError without permission for
-    a CPU quota.
+    a CPU quota. `libraries`: settings for the Java libraries of what is to be measured.
     """
     if slot.cores is not None and not 0 < slot.cores < math.inf:
         raise SlotwiseError("--cores must be greater than 0")
     progress("starting a cluster")
-    with _permitted(bench(slot.cores, slot.memory_mb)) as on:
+    with _permitted(bench(slot.cores, slot.memory_mb, libraries)) as on:
         on.idle = measure_idle(on)
         progress(f"an idle slot takes {on.idle.cpu_cores:.3f} cores and {on.idle.memory_mb:.0f} MB")
         yield on

@@ -146,7 +146,8 @@ def _longest_wait(run: Run, holds: Callable[[], bool]) -> tuple[float, float]:
     )
     after = run.latencies()
     after[: len(before)] -= before
-    return at_s, meters.bucket_ms(int(np.flatnonzero(after)[-1])) / 1000
+    arrived = np.flatnonzero(after)
+    return at_s, meters.bucket_ms(int(arrived[-1])) / 1000 if len(arrived) else 0.0
 
 
 # -- by a restart -----------------------------------------------------------------------------

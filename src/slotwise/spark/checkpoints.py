@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from slotwise.model import Plan, SlotwiseError, counted
+from slotwise.model import Logic, Operator, Plan, SlotwiseError, counted
 from slotwise.model.topology import KEY_GROUPS
 from slotwise.spark.query.outline import Outline
 from slotwise.spec.build import document_of
@@ -37,9 +37,10 @@ def claim(checkpoint: Path, outline: Outline) -> None:
 def check(checkpoint: Path, outline: Outline) -> None:
     """Refuse a checkpoint that the outline's query cannot go on from; write nothing.
 
-    The threads, their places and the rate may change from one start to the next; what is computed
-    and how it flows may not, nor the key groups of an aggregate: they divide its state, Spark 4.3
-    cannot divide that of a real-time aggregate again, and with micro-batches it is not tried.
+    The threads, their places, the rate and the sinks' formats may change from one start to the
+    next; what is computed and how it flows may not, nor the key groups of an aggregate: they divide
+    its state, Spark 4.3 cannot divide that of a real-time aggregate again, and with micro-batches
+    it is not tried.
     """
     theirs, mine = _read(checkpoint), _identity(outline)
     if theirs is None:
@@ -133,10 +134,10 @@ def _read(checkpoint: Path) -> dict[str, Any] | None:
 
 def _identity(outline: Outline) -> dict[str, str | int | None]:
     of, aggregate = outline.layout.topology, outline.layout.aggregate
-    operators = tuple(
-        replace(each, logic=replace(each.logic, key_groups=KEY_GROUPS)) for each in of.operators
+    operators = tuple(replace(each, logic=_lasting(each)) for each in of.operators)
+    same_groups = replace(
+        outline.plan.pipeline, topology=replace(of, operators=operators, dead_letters=None)
     )
-    same_groups = replace(outline.plan.pipeline, topology=replace(of, operators=operators))
     topology = document_of(same_groups).topology.model_dump_json(
         exclude={"workers"}, exclude_defaults=True
     )
@@ -148,3 +149,14 @@ def _identity(outline: Outline) -> dict[str, str | int | None]:
         "logic": hashlib.sha256(text.encode()).hexdigest(),
         "key_groups": None if aggregate is None else outline.layout.tasks[aggregate],
     }
+
+
+def _lasting(operator: Operator) -> Logic:
+    """What may not change: where a sink writes may, and so may how brokers are reached, and the
+    partitions of a topic.
+    """
+    logic = replace(operator.logic, key_groups=KEY_GROUPS, partitions=None)
+    if operator.kind == "sink":
+        return replace(logic, format=None, options=())
+    kept = ((name, value) for name, value in logic.options if not name.startswith("kafka."))
+    return replace(logic, options=tuple(kept))

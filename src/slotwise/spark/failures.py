@@ -87,6 +87,8 @@ def _operator(error: TaskError, spark: SparkSession, layout: Layout) -> str:
     stage = scheduler(spark).stage(error.stage)
     if stage is None or stage.levels() != len(layout.levels) or LOST.search(error.message):
         return ""
+    if error.partition >= layout.partitions[stage.level()]:
+        return ""  # of a topic that has grown
     operator, thread = layout.thread(stage.level(), error.partition)
     return f"operator '{layout.topology.operators[operator].name}', thread {thread}: "
 

@@ -30,7 +30,7 @@ from slotwise.model import (
 )
 from slotwise.model.deployment import check_seconds
 from slotwise.paced import factor_at, pace_of
-from slotwise.spark import checkpoints, failures
+from slotwise.spark import checkpoints, failures, topics
 from slotwise.spark.changing import change
 from slotwise.spark.cluster import Machines, pinning
 from slotwise.spark.cluster.quotas import lifted
@@ -43,6 +43,7 @@ from slotwise.spark.query.outline import Outline
 from slotwise.spark.query.sinks import writer
 from slotwise.spark.query.synthetic import Work
 from slotwise.spark.supervise import Failures, supervise
+from slotwise.spark.topics import Topics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,10 +94,11 @@ class Options:
 def compile_plan(spark: SparkSession, of: Outline, options: Options) -> Query:
     """The plan's query as Spark has analysed it; the session needs no executors yet.
 
-    Raises SlotwiseError, naming the operator, for what Spark refuses.
+    Raises SlotwiseError, naming the operator, for what Spark refuses, and for topics that are not
+    there.
     """
     options = options.given(of.plan)
-    return compile(
+    made = compile(
         spark,
         of,
         rate=options.rate,
@@ -105,6 +107,8 @@ def compile_plan(spark: SparkSession, of: Outline, options: Options) -> Query:
         profiles=options.profiles,
         meters=options.meters,
     )
+    topics.check(spark, of)
+    return made
 
 
 def start(
@@ -121,8 +125,10 @@ def start(
     plan = made.outline.plan
     checkpoints.claim(options.checkpoint, made.outline)
     checkpoints.keep(options.checkpoint, options.planned or plan, plan)
+    of_sources = Topics(spark, made.outline.layout, options.checkpoint)
+    of_sources.begin()
     query = _started(spark, made, options)
-    watch = Watch(spark, clock, options.kept_s)
+    watch = Watch(spark, clock, options.kept_s, topics=of_sources)
     run = Run(spark, options, made, query, watch, clock, clock.now_s(), made.outline)
     run.machines = machines
     return run
@@ -166,6 +172,9 @@ class Run:
         if self.compiled.outline is not self.outline:
             self.compiled = self.compile(self.outline)
         hosts = self.hosts(self.plan)
+        assert self.watch.topics is not None
+        self.watch.topics.layout = self.outline.layout
+        self.watch.topics.begin()
         self.query = _started(self.spark, self.compiled, self.options, hosts)
 
     def compile(self, of: Outline) -> Query:
@@ -175,6 +184,8 @@ class Run:
         """End the query; the next start repeats what came after its last finished batch."""
         pinning.end(self.spark, str(self.query.runId))
         self.query.stop()
+        if self.watch.topics is not None:
+            self.watch.topics.close()
 
     def without_quota(self) -> AbstractContextManager[None]:
         """See `quotas.lifted`: for the executors that its machines have now."""
@@ -259,7 +270,23 @@ class Run:
     def tick(self) -> None:
         """Let `watch` read the meters."""
         if self.watch.tick(self.query, self.watched):
+            if self.watch.topics is not None:
+                self.events += self.watch.topics.grown()
             self.each_report(self)
+
+    @property
+    def is_idle(self) -> bool:
+        """It runs, and there is nothing to read: no tuple may come for as long as that is so."""
+        sources = self.plan.pipeline.topology.sources
+        if any(pace_of(source) is not None for source in sources):
+            return False
+        if self.outline.mode == "micro-batch":
+            status = self.query.status
+            return not status["isDataAvailable"] and "Waiting for data" in status["message"]
+        last = self.watch.history.last
+        seen = {} if last is None else last.topics
+        runs = len(self.whereabouts().tasks) >= sum(self.outline.layout.tasks)
+        return runs and len(seen) == len(sources) and all(t.left == 0 for t in seen.values())
 
     def release_late(self) -> None:
         """Give back executors of machines that came up when they were no longer waited for."""
@@ -301,6 +328,8 @@ class Run:
         """(threads that are all in their slot in the last batch, threads that it has)."""
         found: dict[tuple[int, int], bool] = {}
         for task in self.whereabouts().tasks:
+            if task.partition >= self.outline.layout.partitions[task.level]:
+                continue  # of a topic that has grown
             thread = self.outline.layout.thread(task.level, task.partition)
             found[thread] = found.get(thread, True) and task.slot == task.planned
         return sum(found.values()), len(found)
@@ -322,6 +351,7 @@ def _started(
         pinning.place(spark, name, of.layout.slots(of.plan.placement), hosts)
     else:
         pinning.unplace(spark, name)
+    spark.sparkContext.setLocalProperty("slotwise.readingStages", str(of.reading_stages))
     writing = writer(made, options.checkpoint, options.batch_seconds, options.output)
     try:
         query: StreamingQuery = writing.queryName(name).start()

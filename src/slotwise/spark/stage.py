@@ -105,8 +105,11 @@ def stage(
     cores: float | None = None,
     without_quota: Collection[str] = (),
     name: str = "slotwise",
+    conf: Mapping[str, str] | None = None,
 ) -> Iterator[Stage]:
-    """A cluster of its own on this machine, and a session; see `cluster.embedded`."""
+    """A cluster of its own on this machine, and a session; see `cluster.embedded`. `conf` adds to
+    the session's settings.
+    """
     with ExitStack() as stack:
         on = stack.enter_context(
             spark_cluster.embedded(
@@ -117,7 +120,7 @@ def stage(
                 without_quota=without_quota,
             )
         )
-        spark = spark_cluster.session(on, name=name)
+        spark = spark_cluster.session(on, conf, name=name)
         stack.callback(spark.stop)
         folder = stack.enter_context(passing_folder())
         yield Stage(spark, model, folder, cores, slot_memory_mb, on.quota)

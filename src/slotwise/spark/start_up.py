@@ -10,8 +10,10 @@ from slotwise.clock import SYSTEM, Clock
 from slotwise.spark import checkpoints, cluster
 from slotwise.spark.cluster import Site
 from slotwise.spark.cluster.folders import passing_folder
+from slotwise.spark.cluster.libraries import settings
 from slotwise.spark.provided import provided, services_of
 from slotwise.spark.query.outline import Outline
+from slotwise.spark.query.refusals import read_in_batches
 from slotwise.spark.run import Options, Run, compile_plan, start
 from slotwise.spark.waiting import await_tuples, work_off_backlog
 
@@ -59,15 +61,18 @@ def launched(
     with ExitStack() as stack:
         if options is None:
             options = Options(stack.enter_context(passing_folder()) / "checkpoint")
+        if of.mode == "micro-batch" and (why := read_in_batches(of.plan.pipeline.topology)):
+            times.report(f"in micro-batches: {why}")
         services_of(of.plan.pipeline.topology)  # refuses an unknown one before anything starts
         options = replace(options, cores_per_slot=site.cores_per_slot)
+        libraries = settings(of.plan.pipeline)
         checkpoints.check(options.checkpoint, of)
         site.check(of.plan)
         processes = stack.enter_context(ExitStack())  # they end after the session that uses them
         room = site.room(sum(of.layout.tasks), grows)
         prepared = processes.enter_context(site.prepared(of.plan.cluster, room))
         with times.step("driver"):
-            spark = cluster.driver(prepared, name=of.plan.pipeline.topology.name)
+            spark = cluster.driver(prepared, libraries, name=of.plan.pipeline.topology.name)
             stack.callback(spark.stop)
         topology, here = of.plan.pipeline.topology, prepared.is_embedded
         stack.enter_context(provided(spark, topology, on_this_machine=here))

@@ -27,17 +27,26 @@ class QueryFailed(SlotwiseError):
 
 
 def await_tuples(run: Run, more: int = 1, timeout_s: float = FIRST_TUPLE_S) -> None:
-    """Until so many more tuples have arrived at sinks. Raises SlotwiseError if they do not."""
+    """Until so many more tuples have arrived at sinks, or there is nothing to read. Raises
+    SlotwiseError if neither is so.
+    """
     enough = run.delivered() + more
-    await_run(run, lambda: run.delivered() >= enough, "delivered no tuple", timeout_s)
+
+    def delivered() -> bool:
+        return run.delivered() >= enough or run.is_idle
+
+    await_run(run, delivered, "delivered no tuple", timeout_s)
 
 
 def has_resumed(run: Run) -> bool:
-    """Whether a tuple arrives at a sink before the query fails; SlotwiseError if it hangs."""
+    """Whether a tuple arrives at a sink before the query fails, or there is nothing to read;
+    SlotwiseError if it hangs.
+    """
     enough = run.delivered() + 1
 
     def resumed_or_failed() -> bool:
-        return run.delivered() >= enough or not run.query.isActive or run.is_over()
+        resumed = run.delivered() >= enough or (run.query.isActive and run.is_idle)
+        return resumed or not run.query.isActive or run.is_over()
 
     await_run(run, resumed_or_failed, "delivered no tuple", FIRST_TUPLE_S)
     return run.query.isActive
@@ -104,7 +113,7 @@ def _is_in_pace(run: Run) -> bool:
     """
     late_ms = _median_ms(run)
     if late_ms is None:
-        return False
+        return run.is_idle
     if run.outline.mode == "micro-batch":
         progress = run.query.lastProgress
         return progress is not None and late_ms < IN_PACE_MS + 2 * progress.batchDuration

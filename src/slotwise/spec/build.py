@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from slotwise import registry
+from slotwise import formats, registry
 from slotwise.model import (
     Choice,
     Cluster,
@@ -27,7 +27,6 @@ from slotwise.model import (
 )
 from slotwise.model.limits import MOST
 from slotwise.model.topology import KEY_GROUPS
-from slotwise.paced import pace_of
 from slotwise.rates import arrival_rates
 from slotwise.spec.base import given, located
 from slotwise.spec.build_profiles import (
@@ -38,6 +37,7 @@ from slotwise.spec.build_profiles import (
 )
 from slotwise.spec.document import (
     GROUPS,
+    DeadLettersDocument,
     DistinctDocument,
     FieldsDocument,
     JoinDocument,
@@ -69,6 +69,8 @@ def pipeline_of(document: SpecDocument) -> Pipeline:
         scheduler=_scheduler(document.scheduler or SchedulerDocument()),
         engine=document.engine,
         platform=platform_of(document.platform),
+        packages=tuple(document.packages),
+        jars=tuple(document.jars),
     )
 
 
@@ -94,6 +96,8 @@ def document_of(pipeline: Pipeline) -> SpecDocument:
             "platform": platform_document(pipeline.platform),
             "scheduler": _scheduler_document(pipeline.scheduler),
             "engine": pipeline.engine,
+            "packages": list(pipeline.packages),
+            "jars": list(pipeline.jars),
             "slot_memory_gb": pipeline.slot_memory_gb,
         }
     )
@@ -117,10 +121,23 @@ def _topology(document: TopologyDocument) -> Topology:
         ),
         tuple(streams),
         document.workers,
+        _dead_letters(document.dead_letters),
     )
     # Raises for loops that multiply their tuples, and selectivities whose product is out of range.
     arrival_rates(topology, 1.0)
     return topology
+
+
+def _dead_letters(document: DeadLettersDocument | None) -> Logic | None:
+    if document is None:
+        return None
+    logic = Logic(format=document.format, options=_options(document.options))
+    try:
+        formats.check(formats.dead_letters_of(logic))
+    except ModelError as error:
+        path = ("topology", "dead_letters", *error.path[3:])
+        raise ModelError(error.message, path) from None
+    return logic
 
 
 def _operator(name: str, document: OperatorDocument) -> Operator:
@@ -139,11 +156,15 @@ def _operator(name: str, document: OperatorDocument) -> Operator:
         aggregate=tuple((name, str(sql)) for name, sql in aggregate.items()),
         python=document.python,
         on_error=document.on_error,
+        format=document.format,
         options=_options(document.options),
+        schema=document.record_schema,
+        id=document.id,
+        event_time=document.event_time,
+        partitions=document.partitions,
     )
     operator = Operator(name, document.kind, document.share, logic)
-    if operator.kind == "source":
-        pace_of(operator)
+    formats.check(operator)
     return operator
 
 
@@ -255,6 +276,9 @@ def _topology_document(topology: Topology) -> dict[str, Any]:
             for stream in topology.streams
         ],
         "workers": topology.workers,
+        "dead_letters": None
+        if (letters := topology.dead_letters) is None
+        else {"format": letters.format, "options": dict(letters.options)},
     }
 
 

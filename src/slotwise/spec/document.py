@@ -90,8 +90,25 @@ class JoinDocument(Document):
     )
 
 
+def _option_form(value: Any) -> str | None:
+    forms = {bool: "a boolean", int: "a number", float: "a number", str: "a text"}
+    return next((form for kind, form in forms.items() if isinstance(value, kind)), None)
+
+
+Option = Annotated[
+    Annotated[bool, Tag("a boolean")]
+    | Annotated[int | float, Tag("a number")]
+    | Annotated[str, Tag("a text")],
+    Discriminator(
+        _option_form,
+        custom_error_type="form",
+        custom_error_message="expected a number, a text, true or false",
+    ),
+]
+
+
 class OperatorDocument(Document):
-    """One step of the dataflow; planning needs no logic (expr, where, aggregate, …)."""
+    """One step of the dataflow; planning needs no logic, and nothing of formats."""
 
     kind: OperatorKind = "operator"
     share: Positive = Field(
@@ -136,8 +153,33 @@ class OperatorDocument(Document):
         default="fail",
         description="What to do with a tuple on which the logic fails: end the run, or skip it.",
     )
-    options: dict[Name, str | int | float] = Field(
-        default={}, description="Options of a source's data source, such as payload or schedule."
+    format: Name | None = Field(
+        default=None,
+        description="Of a source or sink: its data format, as Spark names it. Default: a source is "
+        "paced, a sink writes where the run says.",
+    )
+    options: dict[Name, Option] = Field(
+        default={}, description="Of a source or sink: options of its format."
+    )
+    record_schema: str | None = Field(
+        default=None,
+        alias="schema",
+        description="Of a source: the fields of its records, such as 'country STRING, n BIGINT'.",
+    )
+    id: Name | None = Field(
+        default=None,
+        description="Of a source: the field that is the tuple's id. Default: a field called id, or "
+        "one made from where the record was read.",
+    )
+    event_time: Name | None = Field(
+        default=None,
+        description="Of a source: the field that says when the tuple was due. Default: a field "
+        "called ts, or when the record arrived.",
+    )
+    partitions: Count | None = Field(
+        default=None,
+        description="Of a Kafka source: the partitions of its topic. It can have as many threads. "
+        "Default: as many as the plan's threads.",
     )
 
 
@@ -174,6 +216,13 @@ class StreamDocument(Document):
     )
 
 
+class DeadLettersDocument(Document):
+    """Where records go that an operator with 'on_error: skip' fails on."""
+
+    format: Name
+    options: dict[Name, Option] = Field(default={}, description="As those of a sink.")
+
+
 class TopologyDocument(Document):
     """Operators, and the streams between them."""
 
@@ -182,6 +231,11 @@ class TopologyDocument(Document):
     streams: list[StreamDocument] = Field(default=[])
     workers: Count | None = Field(
         default=None, description="Number of slots to use. Default: chosen by the planner."
+    )
+    dead_letters: DeadLettersDocument | None = Field(
+        default=None,
+        description="Where records go, each with the reason, that operators with 'on_error: skip' "
+        "fail on. Default: they are only counted.",
     )
 
 
@@ -245,21 +299,6 @@ class NetworkDocument(Document):
     cluster_ms: NotNegative = NetworkDelays.cluster_ms
 
 
-def _option_form(value: Any) -> str | None:
-    forms = {bool: "a boolean", int: "a number", float: "a number", str: "a text"}
-    return next((form for kind, form in forms.items() if isinstance(value, kind)), None)
-
-
-Option = Annotated[
-    Annotated[bool, Tag("a boolean")]
-    | Annotated[int | float, Tag("a number")]
-    | Annotated[str, Tag("a text")],
-    Discriminator(
-        _option_form,
-        custom_error_type="form",
-        custom_error_message="expected a number, a text, true or false",
-    ),
-]
 ChoiceDocument = Annotated[
     Annotated[Name, Tag("a name")]
     | Annotated[
@@ -304,7 +343,16 @@ class SpecDocument(Document):
     scheduler: SchedulerDocument | None = None
     engine: Engine = Field(
         default="auto",
-        description="Spark's processing mode; auto: real-time unless there is Python code.",
+        description="Spark's processing mode; auto: real-time where all operators and sources can.",
+    )
+    packages: list[Name] = Field(
+        default=[],
+        description="Java libraries that a run needs, such as Spark's connector to Kafka, by their "
+        "Maven coordinates: group:artifact:version.",
+    )
+    jars: list[Name] = Field(
+        default=[],
+        description="Java libraries that a run needs, as files, or as folders with nothing else.",
     )
     slot_memory_gb: Positive | None = Field(
         default=None,

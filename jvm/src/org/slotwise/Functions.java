@@ -16,6 +16,7 @@ import org.slotwise.meters.Latency;
 import org.slotwise.meters.MeterBatch;
 import org.slotwise.meters.MeterIn;
 import org.slotwise.meters.MeterOut;
+import org.slotwise.source.RecordPlace;
 import org.slotwise.work.LineFiles;
 import org.slotwise.work.Pi;
 import org.slotwise.work.ThreadState;
@@ -33,8 +34,9 @@ import scala.runtime.BoxedUnit;
  * burn_us}, {@code wait_us}, {@code lock_us}, {@code hold_mb}, {@code call_url} ({@link Work});
  * {@code pi_digits} ({@link Pi}); {@code write_lines} ({@link LineFiles}); {@code thread_count},
  * {@code thread_mean}, {@code thread_previous}, {@code thread_top} ({@link ThreadState}); {@code
- * window} ({@link Windows}); {@code service_url}; {@code meter_in}, {@code meter_batch}, {@code
- * meter_out}, {@code meter_sent}, {@code meter_latency}, {@code attempt}.
+ * window} ({@link Windows}); {@code service_url}; {@code record_place} ({@link RecordPlace}); {@code
+ * meter_in}, {@code meter_batch}, {@code meter_out}, {@code meter_sent}, {@code meter_latency},
+ * {@code attempt}.
  */
 public final class Functions implements Function1<SparkSessionExtensions, BoxedUnit> {
   private static final DataType LONG = DataTypes.LongType;
@@ -52,13 +54,14 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     addWork(extensions);
     addThreadState(extensions);
-    add(extensions, "meter_in", 1, 2, MeterIn::new);
+    addCall(extensions, "record_place", RecordPlace.class, "next", LONG);
+    add(extensions, "meter_in", 1, 3, MeterIn::new);
     add(extensions, "meter_batch", 4, 4, MeterBatch::new);
     add(extensions, "meter_out", 1, 3, Functions::meterOut);
     add(extensions, "meter_sent", 2, 3, MeterOut::sent);
     add(extensions, "meter_latency", 1, 1, given -> new Latency(given.get(0)));
     add(extensions, "window", 2, 4, Windows::of);
-    add(extensions, "attempt", 1, 1, given -> new Attempt(given.get(0)));
+    add(extensions, "attempt", 1, 3, Attempt::new);
     return BoxedUnit.UNIT;
   }
 

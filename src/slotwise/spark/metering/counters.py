@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.spark.metering.meters import MeterSnapshot, ThreadMeter, latencies_of
+from slotwise.spark.metering.meters import (
+    MeterSnapshot,
+    ThreadMeter,
+    TopicState,
+    latencies_of,
+)
 
 if TYPE_CHECKING:
     from slotwise.spark.metering.loads import Watched
@@ -43,6 +48,8 @@ class Counters:
     """Per thread of a source: it has taken in all that was due until then."""
     latencies: NDArray[np.int64]
     """Per bucket of the `sketch`, all threads together."""
+    topics: Mapping[int, TopicState]
+    """Per position of a source whose topic was looked at."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,8 @@ class Difference:
     sums: Mapping[str, Floats]
     due_seconds: Floats
     """Per thread of a source, how far `taken_until` has gone on."""
+    written: Mapping[int, float]
+    """Per position of a source with a topic, the messages/s that were written to it."""
     latencies: NDArray[np.int64]
 
 
@@ -94,6 +103,7 @@ def counters(watched: Watched, snapshot: MeterSnapshot) -> Counters:
             for meter in meters
         ),
         latencies=latencies_of(meters),
+        topics=snapshot.topics,
     )
 
 
@@ -131,4 +141,9 @@ def difference(before: Counters, after: Counters) -> Difference:
         sums={name: after.sums[name] - before.sums[name] for name in SUMS},
         due_seconds=after.taken_until - before.taken_until,
         latencies=after.latencies - before.latencies,
+        written={
+            source: (now.written - then.written) / (now.time - then.time)
+            for source, now in after.topics.items()
+            if (then := before.topics.get(source)) is not None and now.time > then.time
+        },
     )

@@ -4,6 +4,7 @@ SQL functions that count, in any query of a session made by `cluster.session`:
 
 - `meter_in(x)` is x, of any type, and counts one arrival at the thread that evaluates it;
   `meter_in(x, ts)` also counts how long ago ts was, in µs since the epoch.
+- `meter_in(x, ts, position)` also remembers the position, a number: where in its topic a record is.
 - `meter_batch(x, records, nanos, age_us)` is x and counts that many arrivals, that busy time and
   that age, all records together: for operators that are timed elsewhere. It counts nothing if
   `records` is NULL.
@@ -31,7 +32,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,9 @@ class ThreadMeter:
     next_due: float | None = None
     """When the next tuple of a source is due, likewise: it has taken in all that were due before.
     Infinite: it has taken in all there are. None: not known."""
+    position: int | None = None
+    """Of a source with a topic: where in it the last record was; see `query.sources`. None: not
+    known."""
     failures: int
     """Records on which `attempt` failed."""
     executor: str
@@ -115,6 +119,18 @@ class ExecutorMeter:
     heap_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """A source's topic at one moment."""
+
+    time: float
+    """Seconds since the epoch."""
+    written: int
+    """Messages that it ever had: the offsets after its last ones, all partitions together."""
+    left: int | None
+    """Of these, the source has still to take in so many; None: not known."""
+
+
 @dataclass(frozen=True)
 class MeterSnapshot:
     """All meters, as the driver knows them: at most about a second old."""
@@ -123,6 +139,8 @@ class MeterSnapshot:
     """Seconds since the epoch, of the newest report."""
     threads: tuple[ThreadMeter, ...]
     executors: tuple[ExecutorMeter, ...]
+    topics: Mapping[int, TopicState] = field(default_factory=dict)
+    """By the position of the source that reads it; none where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +227,7 @@ def _thread(report: dict[str, Any]) -> ThreadMeter:
         age_seconds=report["ageMicros"] / 1e6,
         last_due=_moment(report["lastDueMicros"]),
         next_due=_moment(report["nextDueMicros"]),
+        position=None if report["position"] < 0 else report["position"],
         failures=report["failures"],
         executor=report["executor"],
         first_bucket=report["latencies"]["first"],

@@ -6,6 +6,8 @@ is its busy time times what came due for it ÷ what it handled.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from slotwise import sketch
@@ -24,8 +26,9 @@ def due_rates(loads: Loads) -> Floats:
 
     A source that has taken in all that was due until some moment, and now until a later one, was
     asked for its arrivals in the time between the two: none while it pauses, as its schedule says,
-    or after its last record. Where that is not known, or no time is between them (it is held up),
-    it is an even part of the source's share of the rate that is asked for now.
+    or after its last record. Of a topic it is what was written to it. Where that is not known, or
+    no time is between them (it is held up), it is an even part of the source's share of the rate
+    that is asked for now.
     """
     counted, owners = loads.counted, loads.watched.plan.allocation.thread_operator
     nominal = loads.watched.nominal_rate * loads.shares / np.array(loads.layout.threads)
@@ -35,6 +38,8 @@ def due_rates(loads: Loads) -> Floats:
         out=nominal[owners],
         where=counted.due_seconds > 0,
     )
+    for source, rate in counted.written.items():
+        found[owners == source] = rate / loads.layout.threads[source]
     return np.where(loads.shares[owners] > 0, found, 0.0)
 
 
@@ -51,15 +56,18 @@ def backlog(loads: Loads, due: Floats) -> float | None:
 
     It is, per source thread, the time until which it has taken in all, to now, × the rate at which
     tuples come due there: an estimate where that rate varies, right to a tuple where it is
-    constant.
+    constant. Of a topic it is what is left in it.
     """
-    sources = loads.shares[loads.watched.plan.allocation.thread_operator] > 0
+    owners, topics = loads.watched.plan.allocation.thread_operator, loads.after.topics
+    left = [topic.left for topic in topics.values()]
+    sources = (loads.shares[owners] > 0) & ~np.isin(owners, list(topics))
     # A batch is over before its executors report that.
     now = np.fmin(loads.after.reported, loads.after.time)
     late_s = (now - loads.after.taken_until)[sources]
-    if np.isnan(late_s).any():
+    if np.isnan(late_s).any() or None in left:
         return None
-    return float(np.floor(np.maximum(late_s, 0.0) * due[sources]).sum())
+    estimated = float(np.floor(np.maximum(late_s, 0.0) * due[sources]).sum())
+    return estimated + math.fsum(each for each in left if each is not None)
 
 
 def throughput(loads: Loads) -> float | None:

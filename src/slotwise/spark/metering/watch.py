@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from slotwise.spark.topics import Topics
+
 KEPT_S = 600.0
 APART_S = 0.9
 """Reports come each second, not to the millisecond."""
@@ -47,6 +49,8 @@ class Watch:
     zero_s: float = field(default_factory=time.time)
     """When the run began, in seconds since the epoch, as executors report: observations count
     their seconds from then on, also over restarts."""
+    topics: Topics | None = None
+    """Of the query's sources; None: no topic is looked at."""
     _read_at: float = -math.inf
 
     def __post_init__(self) -> None:
@@ -64,7 +68,8 @@ class Watch:
         if last is not None and snapshot.time < last.time + APART_S:
             return False
         own = tuple(thread for thread in snapshot.threads if thread.query == watched.query)
-        self.history.append(replace(snapshot, threads=own))
+        topics = {} if self.topics is None else self.topics.seen(query, own, time.time())
+        self.history.append(replace(snapshot, threads=own, topics=topics))
         self._observe_batches(query, watched, snapshot.time)
         return True
 

@@ -26,6 +26,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, functions
 from pyspark.sql.types import StructType
 
+from slotwise.formats import KAFKA
 from slotwise.model import Profiles, Schedule, SlotwiseError, counted
 from slotwise.spark.query.aggregate import aggregated
 from slotwise.spark.query.distinct import with_distinct
@@ -43,7 +44,8 @@ from slotwise.spark.query.names import literal
 from slotwise.spark.query.outline import Outline
 from slotwise.spark.query.records import Records, as_record, record_type
 from slotwise.spark.query.routing import POSITION, Routes
-from slotwise.spark.query.sources import read
+from slotwise.spark.query.sinks import has_formats, messages
+from slotwise.spark.query.sources import opened, read
 from slotwise.spark.query.synthetic import Work
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ def compile(
     """
     building = _Building(of, work, profiles, meters)
     nominal = of.plan.rate if rate is None else rate
-    frame = read(spark, of.layout, nominal, building.records, schedule)
+    frame = read(spark, of, nominal, building.records, schedule)
     for level in range(len(of.layout.levels)):
         building.sql.append([])
         frame = building.computed(level, frame)
@@ -115,7 +117,9 @@ class _Building:
                 if operator == self.layout.aggregate:
                     frame = self._with_answer(operator, frame)
                 else:
-                    frame = self._with_output(operator, self._with_input(operator, frame))
+                    frame = self._with_input(operator, frame)
+                    frame = opened(self.topology, operator, frame)
+                    frame = self._with_output(operator, frame)
                 if self.topology.operators[operator].logic.makes_several:
                     check_array(frame, operator)
                     flat.append(operator)
@@ -141,7 +145,10 @@ class _Building:
         record = self.records.into(self.topology, operator)
         # Python workers take many tuples at a time, and meter themselves.
         metered = self.meters and not self._is_on_batches(operator)
-        taken = f"meter_in({record}, ts)" if metered else record
+        # At level 0 the id of a record of Kafka's is still its position in the topic.
+        is_topic = self.topology.operators[operator].logic.format == KAFKA
+        is_topic &= self.topology.operators[operator].kind == "source"
+        taken = f"meter_in({record}, ts{', id' if is_topic else ''})" if metered else record
         return self._add(
             frame, f"_in{operator}", f"CASE WHEN _operator = {operator} THEN {taken} END"
         )
@@ -300,6 +307,10 @@ class _Building:
         outs = {
             i: f"_out{i}" if i in self.layout.levels[level] else self.records.of(i) for i in ends
         }
+        if has_formats(self.topology):
+            return messages(
+                frame, self.topology, outs, "meter_latency(ts)" if self.meters else "ts"
+            )
         names = " ".join(f"WHEN {i} THEN {literal(self.topology.operators[i].name)}" for i in ends)
         due = "meter_latency(ts) AS ts" if self.meters else "ts"
         columns = [f"CASE _operator {names} END AS _sink", "_thread", "id", due]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from slotwise.model import counted
 from slotwise.spark.cluster import has_functions, local
+from slotwise.spark.cluster.libraries import settings
 from slotwise.spark.provided import named_only
 from slotwise.spark.query.compile import compile
 from slotwise.spark.query.outline import Outline
@@ -30,7 +31,7 @@ def _sql(outline: Outline) -> tuple[tuple[str, ...], ...]:
     active = SparkSession.getActiveSession()
     if active is not None and has_functions(active):
         return _compiled(active, outline)
-    with local() as spark:
+    with local(settings(outline.plan.pipeline)) as spark:
         return _compiled(spark, outline)
 
 

@@ -1,8 +1,9 @@
 """A topology cut into levels: the stages of one query, with a partition for every task.
 
 A task is a thread of the plan; but the tasks of a keyed aggregate are its key groups, which divide
-its state for good. Each of its threads has an even run of them, all in the thread's slot, so more
-or fewer threads move tasks and leave the query as it is.
+its state for good, and those of a source with a topic the topic's partitions. Each of its threads
+has an even run of them, all in the thread's slot, so more or fewer threads move tasks and leave the
+query as it is.
 
 Sources are level 0. Every other operator is one level after the last of those that feed it, but:
 
@@ -44,9 +45,13 @@ class Layout:
 
     @cached_property
     def tasks(self) -> tuple[int, ...]:
-        """Per operator: its threads, or its key groups if it is the aggregate."""
+        """Per operator: its threads, or the key groups of an aggregate, or the partitions of a
+        topic.
+        """
         return tuple(
-            operator.logic.key_groups if position == self.aggregate else threads
+            operator.logic.key_groups
+            if position == self.aggregate
+            else operator.logic.partitions or threads
             for position, (operator, threads) in enumerate(
                 zip(self.topology.operators, self.threads, strict=True)
             )
@@ -62,7 +67,7 @@ class Layout:
     @cached_property
     def task_thread(self) -> NDArray[np.int64]:
         """Per task its thread, as the plan numbers them: key group g of G, of an aggregate with n
-        threads, belongs to thread g · n ÷ G, rounded down.
+        threads, belongs to thread g · n ÷ G, rounded down; so do partitions of a topic.
         """
         first_thread = np.cumsum((0, *self.threads))
         return np.concatenate(

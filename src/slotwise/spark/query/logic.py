@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,12 @@ from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, BooleanType
 
 from slotwise.model import Profiles, SlotwiseError
-from slotwise.model.topology import ErrorPolicy
 from slotwise.spark.query.aggregate import HAVING
 from slotwise.spark.query.expressions import calls_python, checked, view, with_columns
 from slotwise.spark.query.functions import Function
 from slotwise.spark.query.join import with_joined
 from slotwise.spark.query.outline import Outline
+from slotwise.spark.query.sinks import attempted
 from slotwise.spark.query.synthetic import Work, service_us, work_sql
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def with_output(
     logic, own = of.layout.topology.operators[operator].logic, f"_in{operator}"
     out, function = f"_out{operator}", of.functions.get(operator)
     if function is None and logic.where is not None:
-        return with_condition(frame, own, out, logic.where, logic.on_error)
+        skips = logic.on_error == "skip"
+        tried = partial(attempted, of.layout.topology, operator) if skips else None
+        return with_condition(frame, own, out, logic.where, tried)
     if function is None and logic.join is not None:
         return with_joined(frame, logic.join, own, out)
     if function is None and logic.expr is None:
@@ -53,7 +56,8 @@ def with_output(
         made, text = checked(seen, partial(functions.expr, logic.expr)), logic.expr
     if calls_python(seen.select(made)):
         _check_python(operator, of)
-    made, text = _tried(made, text, logic.on_error)
+    if logic.on_error == "skip":
+        made, text = attempted(of.layout.topology, operator, made), f"attempt({text})"
     return with_columns(frame, own, {out: made}), f"{out} = {text}"
 
 
@@ -62,13 +66,19 @@ def with_kept(frame: DataFrame, operator: int, of: Outline) -> tuple[DataFrame, 
     out, having = f"_out{operator}", dict(of.layout.topology.operators[operator].logic.aggregate)
     if HAVING not in having:
         return frame, ""
-    return with_condition(frame, out, out, having[HAVING], "fail")
+    return with_condition(frame, out, out, having[HAVING])
 
 
 def with_condition(
-    frame: DataFrame, own: str, out: str, condition: str, on_error: ErrorPolicy
+    frame: DataFrame,
+    own: str,
+    out: str,
+    condition: str,
+    tried: Callable[[Column], Column] | None = None,
 ) -> tuple[DataFrame, str]:
-    """`out` is `own` where the condition on its fields is true, otherwise NULL."""
+    """`out` is `own` where the condition on its fields is true, otherwise NULL. `tried` is what
+    becomes of the condition where it may fail.
+    """
     seen = view(frame, own)
     try:
         made = checked(seen, partial(functions.expr, condition))
@@ -77,17 +87,12 @@ def with_condition(
             raise SlotwiseError(f"it is {found.simpleString()}: expected true or false")
     except SlotwiseError as error:
         raise SlotwiseError(f"its condition '{condition}': {error}") from None
-    made, text = _tried(made, condition, on_error)
+    text = condition
+    if tried is not None:
+        made, text = tried(made), f"attempt({condition})"
     kept = with_columns(frame, own, {"_kept": made})
     answer = functions.when(functions.col("_kept"), functions.col(own))
     return kept.withColumn(out, answer).drop("_kept"), f"{out} = IF({text}, {own}, NULL)"
-
-
-def _tried(made: Column, text: str, on_error: ErrorPolicy) -> tuple[Column, str]:
-    """NULL, and one failure counted, where computing it fails; as text, too."""
-    if on_error == "fail":
-        return made, text
-    return functions.call_function("attempt", made), f"attempt({text})"
 
 
 def check_array(frame: DataFrame, operator: int) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slotwise.model import Plan
+from slotwise.paced import pace_of
 from slotwise.spark.query.functions import Function, functions_of
 from slotwise.spark.query.levels import Layout, layout
 from slotwise.spark.query.refusals import Mode, check, mode_of
@@ -21,6 +22,14 @@ class Outline:
     mode: Mode
     functions: Mapping[int, Function]
     """By the operator's position."""
+
+    @property
+    def reading_stages(self) -> int:
+        """How many stages only read, before the sources' level: with micro-batches, Spark decides
+        into how many partitions a batch of a source that is not `paced` is read.
+        """
+        sources = self.layout.topology.sources
+        return int(self.mode == "micro-batch" and any(pace_of(each) is None for each in sources))
 
     @property
     def bound(self) -> dict[str, Callable[..., Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from slotwise import formats
 from slotwise.model import Operator, Pipeline, SlotwiseError, Topology, counted
 from slotwise.spark.query.aggregate import keys_by, results_of
 from slotwise.spark.query.functions import Function
@@ -16,7 +17,9 @@ Mode = Literal["real-time", "micro-batch"]
 
 
 def mode_of(pipeline: Pipeline, functions: Mapping[int, Function]) -> Mode:
-    """The engine asked for; `auto` is real-time when no operator needs Python processes."""
+    """The engine asked for; `auto` is real-time when no operator needs Python processes, and every
+    source can be read in it.
+    """
     in_python = [i for i, function in functions.items() if function.runs_python]
     if pipeline.engine == "real-time" and in_python:
         name = pipeline.topology.operators[in_python[0]].name
@@ -27,9 +30,20 @@ def mode_of(pipeline: Pipeline, functions: Mapping[int, Function]) -> Mode:
             f"operator '{name}' {kind}, which real-time mode cannot "
             "run: use an expression or a function of columns, or set engine: micro-batch"
         )
+    not_read = read_in_batches(pipeline.topology)
+    if pipeline.engine == "real-time" and not_read:
+        raise SlotwiseError(f"{not_read}: set engine: micro-batch, or auto")
     if pipeline.engine != "auto":
         return pipeline.engine
-    return "micro-batch" if in_python else "real-time"
+    return "micro-batch" if in_python or not_read else "real-time"
+
+
+def read_in_batches(topology: Topology) -> str:
+    """A sentence on a source that real-time mode cannot read; empty if there is none."""
+    slow = [o for o in topology.sources if o.logic.format not in formats.REAL_TIME]
+    if not slow:
+        return ""
+    return f"source '{slow[0].name}' reads {slow[0].logic.format}, which real-time mode cannot"
 
 
 def check(layout: Layout, mode: Mode, functions: Mapping[int, Function]) -> None:
@@ -40,6 +54,7 @@ def check(layout: Layout, mode: Mode, functions: Mapping[int, Function]) -> None
         _check_operator(operator, functions.get(position))
     _check_aggregates(topology)
     _check_key_groups(layout)
+    _check_partitions(layout)
     if layout.aggregate is not None and mode == "micro-batch":
         keyed = topology.operators[layout.aggregate]
         if passing := layout.passing(layout.level[layout.aggregate]):
@@ -62,6 +77,18 @@ def _check_key_groups(layout: Layout) -> None:
             f"and its keys are divided into {counted(groups, 'group')}: set key_groups: {threads} "
             f"or more in its {kind}"
         )
+
+
+def _check_partitions(layout: Layout) -> None:
+    for operator, threads, tasks in zip(
+        layout.topology.operators, layout.threads, layout.tasks, strict=True
+    ):
+        if operator.kind == "source" and threads > tasks:
+            raise SlotwiseError(
+                f"source '{operator.name}' has {threads} threads, and its topic "
+                f"{counted(tasks, 'partition')}: plan it with {tasks} or fewer, such as profile "
+                f"{{fixed: {{threads: {tasks}}}}}, or add partitions to the topic"
+            )
 
 
 def _check_loops(topology: Topology) -> None:
@@ -93,8 +120,7 @@ def _check_operator(operator: Operator, function: Function | None) -> None:
         )
     if logic.flat and given not in (["expr"], ["python"]):
         raise SlotwiseError(f"operator '{name}' is flat but has no expr that returns an array")
-    if logic.options and operator.kind != "source":
-        raise SlotwiseError(f"operator '{name}' has options: only a source takes options")
+    formats.check(operator)
     on_batches = function is not None and function.on_batches
     if logic.on_error == "skip" and (logic.is_keyed or on_batches):
         what = "a Python function on batches" if on_batches else _kind(operator)

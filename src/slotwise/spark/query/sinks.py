@@ -1,34 +1,168 @@
-"""Where a query's output goes, and how often it commits."""
+"""Where a query's output goes, and how often it commits.
+
+A query in real-time mode has one writer. Where sinks have formats of their own, it gets messages
+(`_sink`, id, ts, key, value) and hands each to its sink (jvm/…/sink/Outputs.java).
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slotwise.spark.query.compile import Query
+from pyspark.sql import functions
+from pyspark.sql.types import BinaryType, DataType, StringType, StructType
+
+from slotwise.formats import KAFKA, KEY, dead_letters_of, options_of
+from slotwise.model import Operator, SlotwiseError, Topology
+from slotwise.spark.query.names import literal, quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from slotwise.spark.query.compile import Query
+
+VALUE = "value"
+AS_JSON = "map('ignoreNullFields', 'false')"
+
+
+def has_formats(topology: Topology) -> bool:
+    """Some sink says itself where its tuples go."""
+    return any(o.kind == "sink" and o.logic.format for o in topology.operators)
 
 
 def writer(made: Query, checkpoint: Path, batch_seconds: float, output: Path | None) -> Any:
     """Spark's DataStreamWriter for the query, ready to be named and started.
 
     Real-time mode commits each `batch_seconds`; micro-batches follow one another. `output` is a
-    folder for JSON lines, one file per batch and thread; None: the output is discarded.
+    folder for JSON lines, one file per batch and thread, of all sinks without a format; None: what
+    comes to these is discarded.
     """
     writer: Any = made.frame.writeStream.outputMode("update")
     writer = writer.option("checkpointLocation", str(checkpoint / "spark"))
-    writer._jwrite.foreach(_sink(made.frame.sparkSession, output))
+    topology = made.outline.layout.topology
+    writer._jwrite.foreach(_sink(made.frame.sparkSession, topology, output))
     if made.outline.mode == "micro-batch":
         return writer.trigger(processingTime="0 seconds")
     return writer.trigger(realTime=f"{round(batch_seconds * 1000)} milliseconds")
 
 
-def _sink(spark: SparkSession, output: Path | None) -> Any:
+def messages(frame: DataFrame, topology: Topology, outs: Mapping[int, str], due: str) -> DataFrame:
+    """The last level's tuples as the sinks write them; `outs` has each operator's column, a struct
+    that is NULL if there is no tuple, and `due` is the SQL of their time.
+    """
+    keys, values, names = [], [], []
+    for position, out in outs.items():
+        operator = topology.operators[position]
+        fields = frame.schema[out].dataType
+        assert isinstance(fields, StructType)
+        key, value = _message(operator, fields, out)
+        names.append(f"WHEN {position} THEN {literal(operator.name)}")
+        keys.append(f"WHEN {position} THEN {key}")
+        values.append(f"WHEN {position} THEN IF({out} IS NULL, NULL, {value})")
+    return frame.selectExpr(
+        f"CASE _operator {' '.join(names)} END AS _sink",
+        "id",
+        f"{due} AS ts",
+        f"CAST(CASE _operator {' '.join(keys)} END AS BINARY) AS key",
+        f"CASE _operator {' '.join(values)} END AS value",
+    ).where("value IS NOT NULL")
+
+
+def attempted(topology: Topology, position: int, made: Column) -> Column:
+    """An operator's column, where a record on which it fails is left out and counted; with dead
+    letters, it also goes there.
+    """
+    if topology.dead_letters is None:
+        return functions.call_function("attempt", made)
+    name = literal(topology.operators[position].name)
+    letter = f"named_struct('operator', {name}, 'id', id, 'ts', ts, 'record', _in{position})"
+    sink = json.dumps(_output(dead_letters_of(topology.dead_letters), None))
+    text = functions.expr(f"to_json({letter}, {AS_JSON})")
+    return functions.call_function("attempt", made, text, functions.lit(sink))
+
+
+def _message(operator: Operator, fields: StructType, out: str) -> tuple[str, str]:
+    """(key, value) as SQL of type BINARY.
+
+    Kafka: fields `key` and `value`, of text or bytes and with no others, are the message; any other
+    tuple is JSON. Files have the tuple's id and time as well; what the run writes, also its sink.
+    """
+    own = [f"{literal(name)}, {out}.{quoted(name)}" for name in fields.names]
+    if operator.logic.format == KAFKA:
+        if _is_message(fields):
+            key = f"{out}.`{KEY}`" if KEY in fields.names else "NULL"
+            return _bytes(key), _bytes(f"{out}.`{VALUE}`")
+        return _bytes(_key(operator, fields, out)), _json(own)
+    own = ["'id', id", "'ts', ts", *own]
+    if operator.logic.format is None:
+        own = [f"'_sink', {literal(operator.name)}", "'_thread', _thread", *own]
+    return "CAST(NULL AS BINARY)", _json(own)
+
+
+def _is_message(fields: StructType) -> bool:
+    types: dict[str, DataType] = {field.name: field.dataType for field in fields}
+    return set(types) in ({VALUE}, {KEY, VALUE}) and all(
+        isinstance(made, StringType | BinaryType) for made in types.values()
+    )
+
+
+def _key(operator: Operator, fields: StructType, out: str) -> str:
+    chosen = options_of(operator).get(KEY)
+    if chosen is None:
+        return "NULL"
+    if chosen not in fields.names:
+        raise SlotwiseError(
+            f"sink '{operator.name}': its key is '{chosen}', but its tuples have "
+            f"{', '.join(fields.names)}"
+        )
+    return f"CAST({out}.{quoted(chosen)} AS STRING)"
+
+
+def _json(fields: list[str]) -> str:
+    return _bytes(f"to_json(named_struct({', '.join(fields)}), {AS_JSON})")
+
+
+def _bytes(sql: str) -> str:
+    return f"CAST({sql} AS BINARY)"
+
+
+def _sink(spark: SparkSession, topology: Topology, output: Path | None) -> Any:
     assert spark.sparkContext._jvm is not None
     sinks = spark.sparkContext._jvm.org.slotwise.sink
+    if has_formats(topology):
+        return sinks.Outputs.parse(json.dumps(_outputs(topology, output)))
     if output is None:
         return sinks.Discard()
-    output.mkdir(parents=True, exist_ok=True)
-    return sinks.JsonFiles(str(output.resolve()))
+    return sinks.JsonFiles(_folder(output))
+
+
+def _outputs(topology: Topology, output: Path | None) -> dict[str, Any]:
+    """By the names of sinks; those that write nothing are left out."""
+    found = {
+        operator.name: _output(operator, output)
+        for operator, streams in zip(topology.operators, topology.outputs, strict=True)
+        if not streams
+    }
+    return {name: made for name, made in found.items() if made is not None}
+
+
+def _output(operator: Operator, output: Path | None) -> dict[str, Any] | None:
+    """As `Outputs.Sink` in jvm/…/sink/Outputs.java."""
+    options, kind = options_of(operator), operator.logic.format
+    if kind == KAFKA:
+        given = {n.removeprefix("kafka."): v for n, v in options.items() if n.startswith("kafka.")}
+        return {"format": kind, "target": options["topic"], "options": given}
+    if kind is None and output is None:
+        return None
+    path = Path(options["path"]) if kind is not None else (output or Path()) / operator.name
+    return {"format": "json", "target": _folder(path), "options": {}}
+
+
+def _folder(path: Path) -> str:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SlotwiseError(f"cannot write to {path}: {error.strerror}") from None
+    return str(path.resolve())

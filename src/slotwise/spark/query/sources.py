@@ -1,38 +1,61 @@
-"""Level 0: every source's data, side by side in one frame."""
+"""Level 0: every source's data, side by side in one frame.
+
+A source's tuples have an id and a time when they were due:
+
+- `paced` makes them up: 0, 1, 2, … and the moment of its schedule;
+- Kafka: the id is the partition × 2⁴⁸ + the offset, the time is the message's timestamp;
+- `rate` and `rate-micro-batch`: their `value` and `timestamp`;
+- files: a hash of the file's path and the record's place in its batch, and when the file was last
+  modified;
+- any other format: columns `id` and `ts` if it has them, else a hash of the batch's time and the
+  record's place in it, and that time.
+
+A field that the spec names, or one called `id` or `ts`, goes before. Where Spark decides into how
+many partitions it reads a batch, a stage of its own reads, and sends every record to a thread.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
-from slotwise.model import Schedule, SlotwiseError
+from slotwise.formats import KAFKA, options_of
+from slotwise.model import Operator, Schedule, SlotwiseError, Topology
 from slotwise.paced import data_set, pace_of
 from slotwise.spark.query import generated
 from slotwise.spark.query.levels import Layout
+from slotwise.spark.query.names import literal, quoted
+from slotwise.spark.query.outline import Outline
 from slotwise.spark.query.records import RESERVED, Records
+from slotwise.spark.query.sinks import attempted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+OFFSET_BITS = 48
+"""Of an id made from a partition and an offset of Kafka's: 32,768 partitions fit above them."""
+RATES = ("rate", "rate-micro-batch")
+
 
 def read(
     spark: SparkSession,
-    layout: Layout,
+    of: Outline,
     rate: float,
     records: Records,
     schedule: Schedule | None = None,
 ) -> DataFrame:
     """The sources' rows, as rows between levels are; partitions follow in the operators' order.
 
-    A source is the data source `paced`, at its share of `rate`, unless its options name another
-    `format`; that one must give the columns `id` (BIGINT) and `ts` (BIGINT, µs). `schedule` is in
-    place of those that paced sources have in their options.
+    A source is the data source `paced`, at its share of `rate`, unless it has another format.
+    `schedule` is in place of those that paced sources have in their options.
     """
+    layout = of.layout
     operators = [layout.topology.operators[source] for source in layout.levels[0]]
     if schedule is not None and not any(pace_of(operator) for operator in operators):
         raise SlotwiseError("a schedule needs a paced source: the sources of this topology are not")
@@ -41,20 +64,70 @@ def read(
         fields = [column for column in frame.schema if column.name not in RESERVED]
         records.raw[source] = StructType(fields)
     rows = [
-        frame.select(*_columns(layout, source, records))
+        frame.select(*_columns(of, source, records))
         for source, frame in zip(layout.levels[0], frames, strict=True)
     ]
-    return reduce(lambda one, other: one.union(other), rows)
+    found = reduce(lambda one, other: one.union(other), rows)
+    if not of.reading_stages:
+        return found
+    first = layout.first_partition
+    hop = " ".join(f"WHEN {i} THEN {first[i]} + _thread" for i in layout.levels[0])
+    return found.repartitionById(
+        layout.partitions[0], functions.expr(f"CAST(CASE _operator {hop} END AS INT)")
+    )
 
 
-def _columns(layout: Layout, source: int, records: Records) -> list[Column]:
-    fields = records.raw[source]
-    own = functions.struct(*(functions.col(f"`{name}`") for name in fields.names))
+def opened(topology: Topology, position: int, frame: DataFrame) -> DataFrame:
+    """The source's records as it gives them to its logic: parsed, with the fields that are the
+    tuple's id and time in their place.
+    """
+    operator = topology.operators[position]
+    own, logic = f"_in{position}", operator.logic
+    if logic.format != KAFKA or logic.schema is None:
+        return frame
+    parsed = f"{own}_parsed"
+    frame = frame.withColumn(parsed, _parse(topology, position))
+    found = frame.schema[parsed].dataType
+    assert isinstance(found, StructType)
+    columns = {
+        name: functions.expr(f"IF({parsed} IS NULL, {name}, {sql})")
+        for name, sql in _given(operator, found, f"{parsed}.")
+    }
+    kept = ", ".join(
+        f"{literal(n)}, {parsed}.{quoted(n)}" for n in found.names if n not in RESERVED
+    )
+    columns[own] = functions.expr(f"IF({parsed} IS NULL, NULL, named_struct({kept}))")
+    return frame.withColumns(columns).drop(parsed)
+
+
+def _parse(topology: Topology, position: int) -> Column:
+    """A value that is not as the schema says fails, and so does one that is missing."""
+    own, logic = f"_in{position}", topology.operators[position].logic
+    schema = literal(logic.schema or "")
+    missing = f"raise_error(concat('no record in the message: ', coalesce({own}.value, 'NULL')))"
+    parsed = functions.expr(
+        f"coalesce(from_json({own}.value, {schema}, map('mode', 'FAILFAST')), {missing})"
+    )
+    tried = attempted(topology, position, parsed) if logic.on_error == "skip" else parsed
+    return functions.when(functions.col(own).isNotNull(), tried)
+
+
+def points(schedule: Schedule, rate: float) -> dict[str, str]:
+    """The options of `paced` that follow a schedule, with `rate` as the nominal one."""
+    made = {"points": ",".join(f"{float(at)}:{float(f * rate)}" for at, f in schedule.points)}
+    return made if schedule.period_s is None else {**made, "period": str(float(schedule.period_s))}
+
+
+def _columns(of: Outline, source: int, records: Records) -> list[Column]:
+    fields, layout = records.raw[source], of.layout
+    own = functions.struct(*(functions.col(quoted(name)) for name in fields.names))
     columns = {records.column(other): other for other in records.raw.values()}
-    thread = functions.expr(f"spark_partition_id() - {layout.first_partition[source]}")
+    thread = f"spark_partition_id() - {layout.first_partition[source]}"
+    if of.reading_stages:
+        thread = f"CAST(pmod(hash(id), {layout.tasks[source]}) AS INT)"
     return [
         functions.lit(source).alias("_operator"),
-        thread.alias("_thread"),
+        functions.expr(thread).alias("_thread"),
         functions.col("id"),
         functions.col("ts"),
         *(
@@ -64,20 +137,13 @@ def _columns(layout: Layout, source: int, records: Records) -> list[Column]:
     ]
 
 
-def points(schedule: Schedule, rate: float) -> dict[str, str]:
-    """The options of `paced` that follow a schedule, with `rate` as the nominal one."""
-    made = {"points": ",".join(f"{float(at)}:{float(f * rate)}" for at, f in schedule.points)}
-    return made if schedule.period_s is None else {**made, "period": str(float(schedule.period_s))}
-
-
 def _frame(
     spark: SparkSession, layout: Layout, source: int, rate: float, schedule: Schedule | None
 ) -> DataFrame:
     operator = layout.topology.operators[source]
     pace = pace_of(operator)
     if pace is None:
-        options = dict(operator.logic.options)
-        kind = options.pop("format")
+        kind, options = operator.logic.format or "", options_of(operator)
     else:
         kind = "paced"
         follows = schedule or pace.schedule or Schedule.constant()
@@ -90,14 +156,79 @@ def _frame(
         if (name := data_set(options.get("payload", "id"))) is not None:
             options["payload"] = f"file({generated.file_of(name)})"
     try:
-        frame = spark.readStream.format(kind).options(**options).load()
-    except (PySparkException, Py4JJavaError) as error:
-        raise SlotwiseError(f"source '{operator.name}': {str(error).splitlines()[0]}") from None
-    types = {column.name: column.dataType.simpleString() for column in frame.schema}
-    for name in RESERVED:
-        if types.get(name) != "bigint":
+        reader = spark.readStream.format(kind).options(**options)
+        # The columns of a topic are Kafka's: the schema is that of its values (see `opened`).
+        if operator.logic.schema is not None and kind != KAFKA:
+            reader = reader.schema(operator.logic.schema)
+        found = reader.load()
+        return found if pace is not None else _identified(operator, found)
+    except PySparkException as error:
+        problem = str(error).splitlines()[0]
+    except Py4JJavaError as error:
+        problem = str(error.java_exception.getMessage()).splitlines()[0]
+    except SlotwiseError as error:
+        problem = str(error)
+    raise SlotwiseError(f"source '{operator.name}': {problem}") from None
+
+
+def _identified(operator: Operator, frame: DataFrame) -> DataFrame:
+    """With the columns id and ts."""
+    kind = operator.logic.format
+    if kind == KAFKA:
+        own = {
+            "id": f"shiftleft(CAST(partition AS BIGINT), {OFFSET_BITS}) + offset",
+            "ts": "unix_micros(timestamp)",
+        }
+        texts = [f"CAST({name} AS STRING) AS {name}" for name in ("key", "value")]
+        return frame.selectExpr(*(f"{sql} AS {name}" for name, sql in own.items()), *texts)
+    if kind in RATES:
+        own = {"id": "value", "ts": "unix_micros(timestamp)"}
+    else:
+        place, at = "CAST(current_timestamp() AS STRING)", "current_timestamp()"
+        if "_metadata" in _hidden(frame):
+            place, at = "_metadata.file_path", "_metadata.file_modification_time"
+        own = {
+            "id": f"xxhash64({place}, record_place()) & {2**63 - 1}",
+            "ts": f"unix_micros({at})",
+        }
+    own |= dict(_given(operator, frame.schema, ""))
+    others = [quoted(name) for name in frame.columns if name not in RESERVED]
+    if not others:
+        raise SlotwiseError("its records have no fields but id and ts")
+    return frame.selectExpr(*(f"{sql} AS {name}" for name, sql in own.items()), *others)
+
+
+def _hidden(frame: DataFrame) -> tuple[str, ...]:
+    """The metadata columns of a source of files."""
+    try:
+        return tuple(frame.select("_metadata").columns)
+    except PySparkException:
+        return ()
+
+
+def _given(operator: Operator, found: StructType, of: str) -> Iterator[tuple[str, str]]:
+    """id and ts as SQL, where the record has fields for them; of the type that they need."""
+    logic = operator.logic
+    for column, key, chosen in (("id", "id", logic.id), ("ts", "event_time", logic.event_time)):
+        name = chosen or column
+        if name not in found.names:
+            if chosen is not None:
+                raise SlotwiseError(
+                    f"its {key} is '{chosen}', but its records have {', '.join(found.names)}"
+                )
+            continue
+        sql, made = f"{of}{quoted(name)}", found[name].dataType
+        if column == "ts" and made.simpleString() == "timestamp":
+            yield column, f"unix_micros({sql})"
+        elif _is_integral(made):
+            yield column, f"CAST({sql} AS BIGINT)"
+        else:
+            wanted = "an integer" if column == "id" else "a TIMESTAMP, or µs since 1970 as BIGINT"
             raise SlotwiseError(
-                f"source '{operator.name}': {kind} has no column '{name}' of type BIGINT; it has "
-                f"{', '.join(types)}"
+                f"its field '{name}' is {made.simpleString().upper()}, and the tuple's {key} is "
+                f"{wanted}: name another field with {key}, and give this one another name"
             )
-    return frame
+
+
+def _is_integral(found: DataType) -> bool:
+    return found.simpleString() in ("tinyint", "smallint", "int", "bigint")

@@ -41,6 +41,7 @@ public final class MeterBoard {
     public long ageMicros;
     public long lastDueMicros;
     public long nextDueMicros;
+    public long position = -1;
     public long failures;
     public Histogram receivers = Histogram.EMPTY;
     public Histogram latencies = Histogram.EMPTY;
@@ -61,6 +62,7 @@ public final class MeterBoard {
       ageMicros += task.ageMicros();
       lastDueMicros = task.lastDueMicros() > 0 ? task.lastDueMicros() : lastDueMicros;
       nextDueMicros = task.nextDueMicros() > 0 ? task.nextDueMicros() : nextDueMicros;
+      position = task.position() >= 0 ? task.position() : position;
       failures += task.failures();
       executor = ranAt;
       receivers = receivers.plus(task.receivers());

@@ -15,17 +15,19 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * {@code meter_in(x)}: x, and one arrival counted. {@code meter_in(x, ts)}: also how long ago ts
- * (µs since the epoch) was.
+ * (µs since the epoch) was. {@code meter_in(x, ts, position)}: also where in its topic the record is.
  */
 public final class MeterIn extends OncePerRecord implements ImplicitCastInputTypes {
   private static final List<AbstractDataType> TYPES =
-      List.of(AnyDataType$.MODULE$, DataTypes.LongType);
+      List.of(AnyDataType$.MODULE$, DataTypes.LongType, DataTypes.LongType);
 
   private final boolean hasDue;
+  private final boolean hasPosition;
 
   public MeterIn(List<Expression> given) {
     super("meter_in", given);
     hasDue = given.size() > 1;
+    hasPosition = given.size() > 2;
   }
 
   @Override
@@ -35,7 +37,7 @@ public final class MeterIn extends OncePerRecord implements ImplicitCastInputTyp
 
   @Override
   public Seq<AbstractDataType> inputTypes() {
-    return CollectionConverters.asScala(TYPES.subList(0, hasDue ? 2 : 1)).toSeq();
+    return CollectionConverters.asScala(TYPES.subList(0, hasPosition ? 3 : hasDue ? 2 : 1)).toSeq();
   }
 
   /** So that a test for null is never folded, and this is evaluated for the test's sake. */
@@ -48,7 +50,9 @@ public final class MeterIn extends OncePerRecord implements ImplicitCastInputTyp
   public Object eval(InternalRow row) {
     Object value = child(0).eval(row);
     TaskMeter meter = TaskMeter.current();
-    if (meter != null && hasDue) {
+    if (meter != null && hasPosition) {
+      meter.arrived((Long) child(1).eval(row), (Long) child(2).eval(row));
+    } else if (meter != null && hasDue) {
       meter.arrived((Long) child(1).eval(row));
     } else if (meter != null) {
       meter.arrived();
@@ -64,8 +68,17 @@ public final class MeterIn extends OncePerRecord implements ImplicitCastInputTyp
           value.code().$plus(calling(context, "arrived()")), value.isNull(), value.value());
     }
     ExprCode due = child(1).genCode(context);
-    Block call = calling(context, String.format("arrived(%s)", due.value()));
+    if (!hasPosition) {
+      Block call = calling(context, String.format("arrived(%s)", due.value()));
+      return new ExprCode(
+          value.code().$plus(due.code()).$plus(call), value.isNull(), value.value());
+    }
+    ExprCode position = child(2).genCode(context);
+    Block call =
+        calling(context, String.format("arrived(%s, %s)", due.value(), position.value()));
     return new ExprCode(
-        value.code().$plus(due.code()).$plus(call), value.isNull(), value.value());
+        value.code().$plus(due.code()).$plus(position.code()).$plus(call),
+        value.isNull(),
+        value.value());
   }
 }

@@ -8,7 +8,7 @@ import java.io.Serializable;
  * <p>{@code timed} is the number of arrivals that {@code busySquared} (s²) stands for. {@code
  * lastDueMicros} is when the last timed record was due, 0 if there was none. {@code nextDueMicros} is
  * when the next record of a source is due, MAX_VALUE if there is none, 0 if that is not known. {@code
- * receivers} has how many tuples went to each thread. The last report of a task that failed has the
+ * position} is where in its topic the last record was, -1 if there was none. {@code receivers} has how many tuples went to each thread. The last report of a task that failed has the
  * {@code error}.
  */
 record Report(
@@ -24,6 +24,7 @@ record Report(
     long ageMicros,
     long lastDueMicros,
     long nextDueMicros,
+    long position,
     long failures,
     Histogram receivers,
     Histogram latencies,
@@ -45,6 +46,7 @@ record Report(
         0,
         0,
         0,
+        -1,
         0,
         Histogram.EMPTY,
         Histogram.EMPTY,
@@ -66,6 +68,7 @@ record Report(
         ageMicros - before.ageMicros,
         lastDueMicros,
         nextDueMicros,
+        position,
         failures - before.failures,
         receivers.minus(before.receivers),
         latencies.minus(before.latencies),

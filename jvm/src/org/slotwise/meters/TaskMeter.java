@@ -42,6 +42,7 @@ public final class TaskMeter {
   private final AtomicLong ageMicros = new AtomicLong();
   private final AtomicLong lastDueMicros = new AtomicLong();
   private final AtomicLong nextDueMicros = new AtomicLong();
+  private final AtomicLong position = new AtomicLong(-1);
   private final AtomicLong failures = new AtomicLong();
   private final Sample receivers = new Sample();
   private final Sample latencies = new Sample();
@@ -125,6 +126,12 @@ public final class TaskMeter {
       lastDueMicros.lazySet(dueMicros);
       add(ageMicros, weight * (epochMicros(arrivedAt) - dueMicros));
     }
+  }
+
+  /** As {@link #arrived(long)}, of a record that is at this position of its topic. */
+  public void arrived(long dueMicros, long at) {
+    arrived(dueMicros);
+    position.lazySet(at);
   }
 
   /**
@@ -237,6 +244,7 @@ public final class TaskMeter {
             ageMicros.get(),
             lastDueMicros.get(),
             nextDueMicros.get(),
+            position.get(),
             failures.get(),
             Histogram.of(0, receivers.counts()),
             Histogram.of(0, latencies.counts()),

@@ -130,7 +130,7 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
   @Override
   public void submitTasks(TaskSet tasks) {
     QueryStage stage = stageOf(tasks);
-    boolean hasRoom = stage == null || placed(tasks, stage);
+    boolean hasRoom = stage == null || stage.level() < 0 || placed(tasks, stage);
     super.submitTasks(tasks);
     if (!hasRoom) {
       abort(tasks);

@@ -22,6 +22,7 @@ final class MetersTest {
         0,
         due,
         due + 1,
+        due + 2,
         0,
         Histogram.of(0, receivers),
         Histogram.EMPTY,
@@ -32,7 +33,7 @@ final class MetersTest {
   static void reportsAreDifferencesButForDueTimes() {
     Report since = report(10, 0.75, 90, 3, 4, 5).minus(report(4, 0.25, 50, 1, 1));
     assert since.arrivals() == 6 && since.busySquared() == 0.5 && since.lastDueMicros() == 90;
-    assert since.nextDueMicros() == 91;
+    assert since.nextDueMicros() == 91 && since.position() == 92;
     assert java.util.Arrays.equals(since.receivers().counts(), new long[] {2, 3, 5});
   }
 

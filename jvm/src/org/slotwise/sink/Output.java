@@ -1,0 +1,16 @@
+package org.slotwise.sink;
+
+/** Where the tuples of a sink go, in one task. */
+interface Output {
+  /** Before the first tuple that the task has for it. */
+  void open(long partition, long epoch);
+
+  /** {@code key} and {@code value} are the message; {@code id} and {@code ts} the tuple's. */
+  void write(long id, long ts, byte[] key, byte[] value);
+
+  /**
+   * After the task's last tuple. When this returns, and {@code failure} is null, all of them are
+   * where they belong; else the batch is going to be repeated.
+   */
+  void close(Throwable failure);
+}

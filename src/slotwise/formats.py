@@ -1,0 +1,167 @@
+"""The data formats of sources and sinks: which options they have, and what can run in real time.
+
+Spark ignores an option that it does not know. Those of the formats listed here are known, so a
+misspelt one is refused; a format that is not listed is Spark's or another package's, and keeps its
+options to itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slotwise.model import Logic, ModelError, Operator
+from slotwise.paced import pace_of
+from slotwise.suggestions import instead_of
+
+KAFKA, JSON = "kafka", "json"
+SERVERS = "kafka.bootstrap.servers"
+KEY = "key"
+"""Of a Kafka sink: the field whose value is the message's key."""
+DEAD_LETTERS = "dead_letters"
+REAL_TIME = (None, "paced", KAFKA)
+"""Formats of sources that real-time mode can read."""
+TYPED = (JSON, "csv", "parquet", "orc")
+"""Formats of files with fields, which Spark reads as a stream only if it is told their types."""
+SINKS = (JSON, KAFKA)
+
+_FILES = (
+    "path maxFilesPerTrigger maxBytesPerTrigger latestFirst maxFileAge fileNameOnly cleanSource "
+    "sourceArchiveDir maxCachedFiles discardCachedInputRatio pathGlobFilter recursiveFileLookup "
+    "modifiedBefore modifiedAfter ignoreCorruptFiles ignoreMissingFiles basePath"
+)
+_TEXTS = (
+    "mode columnNameOfCorruptRecord dateFormat timestampFormat timestampNTZFormat timeZone locale "
+    "encoding charset lineSep multiLine enableDateTimeParsingFallback samplingRatio"
+)
+_JSON = (
+    "primitivesAsString prefersDecimal allowComments allowUnquotedFieldNames allowSingleQuotes "
+    "allowNumericLeadingZeros allowNonNumericNumbers allowBackslashEscapingAnyCharacter "
+    "allowUnquotedControlChars dropFieldIfAllNull ignoreNullFields"
+)
+_CSV = (
+    "sep delimiter quote escape comment header inferSchema preferDate enforceSchema "
+    "ignoreLeadingWhiteSpace ignoreTrailingWhiteSpace nullValue nanValue positiveInf negativeInf "
+    "maxColumns maxCharsPerColumn unescapedQuoteHandling charToEscapeQuoteEscaping emptyValue"
+)
+_KAFKA = (
+    "subscribe startingOffsets startingTimestamp startingOffsetsByTimestamp "
+    "startingOffsetsByTimestampStrategy failOnDataLoss kafkaConsumer.pollTimeoutMs "
+    "fetchOffset.numRetries fetchOffset.retryIntervalMs maxOffsetsPerTrigger minOffsetsPerTrigger "
+    "maxTriggerDelay groupIdPrefix"
+)
+SOURCE_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    KAFKA: tuple(_KAFKA.split()),
+    JSON: tuple(f"{_FILES} {_TEXTS} {_JSON}".split()),
+    "csv": tuple(f"{_FILES} {_TEXTS} {_CSV}".split()),
+    "text": tuple(f"{_FILES} wholetext lineSep encoding".split()),
+    "parquet": (*_FILES.split(), "mergeSchema", "datetimeRebaseMode", "int96RebaseMode"),
+    "orc": (*_FILES.split(), "mergeSchema"),
+    "rate": ("rowsPerSecond", "rampUpTime", "numPartitions"),
+    "rate-micro-batch": (
+        *("rowsPerBatch", "numPartitions", "startTimestamp", "advanceMillisPerBatch"),
+    ),
+    "socket": ("host", "port", "includeTimestamp"),
+}
+SINK_OPTIONS: Mapping[str, tuple[str, ...]] = {KAFKA: ("topic", KEY), JSON: ("path",)}
+NEEDED: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("source", KAFKA): (SERVERS, "subscribe"),
+    ("sink", KAFKA): (SERVERS, "topic"),
+    ("sink", JSON): ("path",),
+    **{("source", kind): ("path",) for kind in (JSON, "csv", "text", "parquet", "orc")},
+}
+_OF_SOURCES = ("schema", "id", "event_time", "partitions")
+_IN_ANOTHER_WAY = {
+    "assign": "set subscribe: a source reads all partitions of one topic",
+    "subscribePattern": "set subscribe: a source reads one topic",
+    "minPartitions": "threads follow the topic's partitions",
+    "maxRecordsPerPartition": "threads follow the topic's partitions",
+    "includeHeaders": "headers of messages are not read",
+}
+"""Options of Spark's Kafka source that would contradict what a source is here."""
+
+
+def check(operator: Operator) -> None:
+    """Raise ModelError, with a path in the spec, for what a source or sink cannot have."""
+    if "format" in options_of(operator):
+        problem = "has an option 'format': write it beside options, as format: NAME"
+        raise _problem(operator, problem, "options", "format")
+    if operator.kind == "source":
+        _check_source(operator)
+        return
+    for key in _OF_SOURCES:
+        if getattr(operator.logic, key) is not None:
+            raise _problem(operator, f"has {key}, which is for sources", key)
+    if operator.kind == "sink":
+        _check_sink(operator)
+        return
+    for key in ("format", "options"):
+        if getattr(operator.logic, key):
+            raise _problem(operator, f"has {key}, which is for sources and sinks", key)
+
+
+def dead_letters_of(logic: Logic) -> Operator:
+    """Dead letters as a sink."""
+    return Operator(DEAD_LETTERS, "sink", logic=logic)
+
+
+def options_of(operator: Operator) -> dict[str, str]:
+    """As the spec says them."""
+    return dict(operator.logic.options)
+
+
+def _check_source(operator: Operator) -> None:
+    logic = operator.logic
+    if pace_of(operator) is not None:
+        for key in _OF_SOURCES:
+            if getattr(logic, key) is not None:
+                problem = f"has {key}, and is paced: set its format, or remove {key}"
+                raise _problem(operator, problem, key)
+        return
+    assert logic.format is not None
+    if logic.format != KAFKA and logic.partitions is not None:
+        problem = f"has partitions, and reads {logic.format}: only topics have partitions"
+        raise _problem(operator, problem, "partitions")
+    _check_options(operator, "reads", SOURCE_OPTIONS.get(logic.format))
+    if logic.format in TYPED and logic.schema is None:
+        problem = (
+            f"reads {logic.format}: add its schema, such as schema: 'country STRING, n BIGINT'"
+        )
+        raise _problem(operator, problem)
+    if logic.format == KAFKA and "," in options_of(operator)["subscribe"]:
+        problem = "subscribes to several topics: use a source for each"
+        raise _problem(operator, problem, "options", "subscribe")
+
+
+def _check_sink(operator: Operator) -> None:
+    kind = operator.logic.format
+    if kind is None:
+        for name in options_of(operator):
+            problem = f"has the option '{name}' and no format: add its format"
+            raise _problem(operator, problem, "options", name)
+        return
+    if kind not in SINKS:
+        raise _problem(operator, f"has the format '{kind}': {instead_of(kind, SINKS)}", "format")
+    _check_options(operator, "writes", SINK_OPTIONS[kind])
+
+
+def _check_options(operator: Operator, does: str, known: tuple[str, ...] | None) -> None:
+    """None: any option may be right."""
+    kind, options = operator.logic.format or "", options_of(operator)
+    for name in options if known is not None else ():
+        if kind == KAFKA and name.startswith("kafka."):
+            continue
+        if kind == KAFKA and operator.kind == "source" and name in _IN_ANOTHER_WAY:
+            problem = f"cannot have the option '{name}': {_IN_ANOTHER_WAY[name]}"
+            raise _problem(operator, problem, "options", name)
+        if name not in (known or ()):
+            spelling = instead_of(name, [*(known or ()), *NEEDED.get((operator.kind, kind), ())])
+            problem = f"{does} {kind}, which has no option '{name}': {spelling}"
+            raise _problem(operator, problem, "options", name)
+    for name in NEEDED.get((operator.kind, kind), ()):
+        if name not in options:
+            raise _problem(operator, f"{does} {kind}: add the option '{name}'", "options")
+
+
+def _problem(operator: Operator, problem: str, *key: str) -> ModelError:
+    path = ("topology", "operators", operator.name, *key)
+    return ModelError(f"{operator.kind} '{operator.name}' {problem}", path)
