@@ -2,7 +2,7 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup jdk test test-quick lint demo bench bench-spark studies clean
+.PHONY: help setup jdk mvn test test-quick lint demo bench bench-spark studies clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -57,7 +57,19 @@ jdk:
 	$${sudo:-} apt-get update -qq; \
 	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openjdk-17-jdk-headless
 
-test: test-quick  ## style, types, and all tests: quick ones first, then those on a Spark cluster here
+# Tests with topics get Kafka's broker and Spark's connector by it.
+mvn:
+	@set -e; \
+	if command -v mvn >/dev/null; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null; then \
+	  echo 'make: no mvn and no apt-get to get it with: install Maven' >&2; exit 1; \
+	fi; \
+	if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
+	echo 'installing Maven'; \
+	$${sudo:-} apt-get update -qq; \
+	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq maven
+
+test: test-quick mvn  ## style, types, and all tests: quick ones first, then those on a Spark cluster here
 	$(BIN)/python -m pytest -m cluster
 
 test-quick: setup lint  ## the same without a cluster
