@@ -51,14 +51,14 @@ CORES_PER_SLOT = 0.25
 class Times:
     """In seconds."""
 
-    batch: float = 8.0
-    by_spark: float = 15.0
+    batch: float = 6.0
+    by_spark: float = 12.0
     """Two batches, and so two placements."""
-    doubled: float = 85.0
+    doubled: float = 75.0
     """When the rate doubles, after the start of the query."""
-    recovery: float = 90.0
+    recovery: float = 125.0
     """The longest wait for the goals to be met again."""
-    after: float = 15.0
+    after: float = 10.0
     period: float = 5.0
     """Between two decisions of the controller."""
     warm_up: float = 10.0
@@ -117,8 +117,7 @@ class Demo:
         began_s = run.now_s()
         seconds = max(self.times.doubled - began_s, 2 * self.times.period)
         self.tell(f"as planned, for {seconds:.0f} s")
-        rules = Rules(period_s=self.times.period, warm_up_s=self.times.warm_up)
-        loop = Adaptation(run, self.controller, plan.pipeline.goals, rules)
+        loop = Adaptation(run, self.controller, plan.pipeline.goals, rules_of(self.times))
         for _ in self.followed(loop, seconds):
             pass
         self.end("as planned", began_s)
@@ -160,6 +159,8 @@ class Demo:
         self, name: str, began_s: float, seen: Observation | None = None, plan: Plan | None = None
     ) -> None:
         """A phase that began then; of what was `seen`, or else of all of it."""
+        if self.run.observation() is None:  # a change has just been made
+            self.run.advance(self.times.period)
         now_s = self.run.now_s()
         seen = seen or self.run.observe(now_s - began_s)
         placed = as_seen(plan or self.run.plan, seen)
@@ -177,6 +178,11 @@ class Demo:
         return report
 
 
+def rules_of(times: Times) -> Rules:
+    """One change: a second one would wait until the backlog of the first is worked off."""
+    return Rules(period_s=times.period, warm_up_s=times.warm_up, changes_per_hour=1)
+
+
 def rehearsed(plan: Plan, times: Times) -> str:
     """What the controller does in a simulation of the same story, in one sentence.
 
@@ -185,9 +191,8 @@ def rehearsed(plan: Plan, times: Times) -> str:
     doubled_s = 30.0
     options = SimulationOptions(arrivals=Arrivals(schedule=Schedule.step(doubled_s, 2)))
     simulated = SimulatedDeployment.for_periods(plan, times.period, options=options)
-    rules = Rules(period_s=times.period, warm_up_s=times.warm_up)
     goals = plan.pipeline.goals
-    steps = list(adapted(simulated, LookAhead(), doubled_s + times.recovery, rules))
+    steps = list(adapted(simulated, LookAhead(), doubled_s + times.recovery, rules_of(times)))
     late = [step.at_s for step in steps if step.seen and missed(goals.judge(step.seen))]
     after_s = max(late, default=doubled_s) - doubled_s
     slots = f"{simulated.plan.slots} slots"

@@ -121,8 +121,11 @@ def folders(pid: int) -> list[Path]:
 
 def workers(pid: int) -> list[psutil.Process]:
     """Those of a program's cluster."""
-    return [
-        child
-        for child in psutil.Process(pid).children(recursive=True)
-        if any(part.endswith("worker.Worker") for part in child.cmdline())
-    ]
+    return [child for child in psutil.Process(pid).children(recursive=True) if _is_worker(child)]
+
+
+def _is_worker(process: psutil.Process) -> bool:
+    try:
+        return any(part.endswith("worker.Worker") for part in process.cmdline())
+    except psutil.NoSuchProcess:  # it has just ended
+        return False

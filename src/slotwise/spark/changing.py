@@ -160,11 +160,12 @@ def _restarted(run: Run, new: Outline) -> Change:
     await_batch(run)
     began_s = run.now_s()
     run.stop()
-    try:
-        _start_as(run, new, compiled)
-    except SlotwiseError as refused:
-        raise _went_back(run, before, refused) from None
-    await_tuples(run)
+    with run.without_quota():  # until the new executors' Java has compiled what a tuple takes
+        try:
+            _start_as(run, new, compiled)
+        except SlotwiseError as refused:
+            raise _went_back(run, before, refused) from None
+        await_tuples(run)
     at_s = run.now_s()
     run.watch.forget()
     return Change(at_s, "restart", at_s - began_s)
