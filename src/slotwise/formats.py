@@ -21,7 +21,7 @@ DEAD_LETTERS = "dead_letters"
 REAL_TIME = (None, "paced", KAFKA)
 """Formats of sources that real-time mode can read."""
 TYPED = (JSON, "csv", "parquet", "orc")
-"""Formats of files with fields, which Spark reads as a stream only if it is told their types."""
+"""Formats of files with fields, which Spark reads as a stream only with their types."""
 SINKS = (JSON, KAFKA)
 
 _FILES = (

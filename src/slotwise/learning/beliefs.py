@@ -156,7 +156,7 @@ def _in_slots(pipeline: Pipeline, operator: str, work: OwnWork, seen: Seen) -> f
 
 def _each_alone(plan: Plan, groups: Groups) -> Groups:
     """A table knows how threads in a slot slow one another down. The other forms are of one thread:
-    it is as fast beside others, unless memory is short, or CPU, which is told by the slot's load.
+    it is as fast beside others, unless memory is short, or CPU, as the slot's load shows.
     """
     profiles, peak = plan.pipeline.profiles, groups.peak.copy()
     speed = plan.cluster.slot_cpu[groups.slot]

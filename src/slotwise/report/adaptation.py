@@ -32,7 +32,7 @@ def adaptation_report(headline: str, account: Account) -> RenderableType:
 
 def step_lines(step: Step, before: Step | None) -> list[str]:
     """For people while it runs: what happened, then what was decided, as far as it is new. A
-    recommendation that stands, and a silence that lasts, are told once.
+    recommendation that stands, and a silence that lasts, are said once.
     """
     at = clock_text(step.at_s)
     lines = [f"{at} {event}" for event in step.events]

@@ -113,7 +113,7 @@ class Topics:
 
     def grown(self) -> list[str]:
         """A sentence for each topic that has more partitions than the query has tasks for: all are
-        read, and Spark places the tasks of the sources. Each is told once.
+        read, and Spark places the tasks of the sources. Each is said once.
         """
         told = []
         for source, topic in self._sources.items():
