@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+READING_STAGES = "slotwise.readingStages"
+"""What the query's stages inherit: how many of them only read; see QueryStage.java."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -351,10 +354,13 @@ def _started(
         pinning.place(spark, name, of.layout.slots(of.plan.placement), hosts)
     else:
         pinning.unplace(spark, name)
-    spark.sparkContext.setLocalProperty("slotwise.readingStages", str(of.reading_stages))
     writing = writer(made, options.checkpoint, options.batch_seconds, options.output)
+    context = spark.sparkContext
+    context.setLocalProperty(READING_STAGES, str(of.reading_stages))
     try:
         query: StreamingQuery = writing.queryName(name).start()
         return query
     except PySparkException as error:
         raise SlotwiseError(f"Spark refuses '{name}': {first_sentence(error)}") from None
+    finally:
+        context.setLocalProperty(READING_STAGES, "0")  # of other queries of this thread
