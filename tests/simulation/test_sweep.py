@@ -30,6 +30,8 @@ placers: [sam, {topology: {alpha: 0.2}}]
 seeds: [0, 1]
 simulation: {tuples: 300}
 """
+LONG = GRID.replace("[0, 1]", str(list(range(100)))).replace("300", "100000")
+"""Takes far longer than a test may be kept from its core: it can be stopped in the middle."""
 
 
 @pytest.fixture
@@ -277,7 +279,7 @@ class TestInterrupted:
     def test_nothing_is_lost_and_nobody_left(
         self, sweep: Path, tmp_path: Path, how: signal.Signals
     ) -> None:
-        sweep.write_text(GRID.replace("[0, 1]", "[0, 1, 2, 3]").replace("300", "100000"))
+        sweep.write_text(LONG)
         running = script(tmp_path)
         assert running.stdout is not None
         first = running.stdout.readline().strip()
@@ -303,7 +305,7 @@ class TestInterrupted:
             assert row_of(next(p for p in points if p.key == first)) == done[first]
 
     def test_a_worker_that_is_killed(self, sweep: Path, tmp_path: Path) -> None:
-        sweep.write_text(GRID.replace("300", "100000"))
+        sweep.write_text(LONG)
         running = script(tmp_path)
         assert running.stdout is not None
         running.stdout.readline()
