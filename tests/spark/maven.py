@@ -62,7 +62,11 @@ def _fetched(name: str, artefacts: Sequence[str], *, alone: bool = False) -> Pat
         )
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         pom.unlink()
-        unfinished.rename(folder)
+        try:
+            unfinished.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another program has just fetched them, too
+                raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return folder
