@@ -84,7 +84,7 @@ def test_changes_per_hour_are_bounded() -> None:
     assert len(times_s) == 10
     assert all(later - first > 3600 for first, later in zip(times_s, times_s[5:], strict=False))
     notes = {step.note for step in steps if step.outcome == "recommended"}
-    assert notes == {"5 changes were made within the last hour, as many as allowed"}
+    assert notes == {"5 changes within the last hour, as many as allowed"}
 
 
 @pytest.mark.parametrize(
