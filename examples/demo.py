@@ -56,7 +56,7 @@ class Times:
     """Two batches, and so two placements."""
     doubled: float = 75.0
     """When the rate doubles, after the start of the query."""
-    recovery: float = 125.0
+    recovery: float = 115.0
     """The longest wait for the goals to be met again."""
     after: float = 10.0
     period: float = 5.0
@@ -80,6 +80,8 @@ class Demo:
     spans: list[Span] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     points: list[Observation] = field(default_factory=list)
+    changed: Step | None = None
+    """The last one with a change."""
     recovered_s: float | None = None
     """After the rate doubled the goals were met again; None: not within `Times.recovery`."""
 
@@ -118,6 +120,7 @@ class Demo:
         seconds = max(self.times.doubled - began_s, 2 * self.times.period)
         self.tell(f"as planned, for {seconds:.0f} s")
         loop = Adaptation(run, self.controller, plan.pipeline.goals, rules_of(self.times))
+        loop.told = len(run.events)  # what happened until now is not the controller's
         for _ in self.followed(loop, seconds):
             pass
         self.end("as planned", began_s)
@@ -150,6 +153,7 @@ class Demo:
             for line in step_lines(step, None):
                 self.tell(line)
             if step.change is not None:
+                self.changed = step
                 self.marks.append(Mark("change decided", step.at_s))
             yield step
             if self.run.is_over():
@@ -231,10 +235,26 @@ def conclusion(demo: Demo) -> Iterator[str]:
         verdict = "misses" if phase.missed else "holds"
         p99 = figure(phase.seen.latency_p99_ms)
         yield f"{phase.name}: {verdict} the goals, p99 {p99} ms"
+    if demo.changed is not None:
+        yield cost(demo.changed)
     if demo.recovered_s is None:
         yield f"the goals were not met again within {demo.times.recovery:g} s"
     else:
         yield f"the goals were met again {demo.recovered_s:.0f} s after the rate doubled"
+
+
+def cost(step: Step) -> str:
+    """What the change took, beside what was expected of it, in one sentence."""
+    assert step.decision is not None
+    assert step.decision.plan is not None
+    assert step.change is not None
+    expected, was = figure(step.decision.pause_s), figure(step.change.pause_s)
+    before, after = step.plan, step.decision.plan
+    return (
+        f"the change took {step.change.at_s - step.at_s:.0f} s, with a pause of {was} s "
+        f"(expected: {expected} s), and costs {figure(before.cost_per_hour)} → "
+        f"{figure(after.cost_per_hour)} per hour"
+    )
 
 
 def told(plan: Plan, times: Times) -> Demo:
@@ -264,7 +284,9 @@ def main() -> int:
     silence_pyspark()
     try:
         plan, times = slotwise.plan(SPEC), Times()
-        print(f"{plan}; each slot has {CORES_PER_SLOT:g} cores", flush=True)
+        goal_ms = plan.pipeline.goals.latency_p99_ms
+        print(f"{plan}; each slot has {CORES_PER_SLOT:g} cores")
+        print(f"goal: 99 % of the tuples reach a sink within {figure(goal_ms)} ms", flush=True)
         expected = rehearsed(plan, times)
         note(expected)
         demo = told(plan, times)
@@ -273,7 +295,6 @@ def main() -> int:
     except SlotwiseError as error:
         note(f"slotwise: {error}")
         return ERROR
-    goal_ms = plan.pipeline.goals.latency_p99_ms
     title = f"{plan.pipeline.topology.name}, {CORES_PER_SLOT:g} cores per slot"
     write_file(PICTURE, timeline(title, demo.points, demo.spans, demo.marks, goal_ms))
     print()

@@ -84,7 +84,7 @@ def test_changes_per_hour_are_bounded() -> None:
     assert len(times_s) == 10
     assert all(later - first > 3600 for first, later in zip(times_s, times_s[5:], strict=False))
     notes = {step.note for step in steps if step.outcome == "recommended"}
-    assert notes == {"5 changes were made within the last hour, as many as allowed"}
+    assert notes == {"5 changes within the last hour, as many as allowed"}
 
 
 @pytest.mark.parametrize(
@@ -344,6 +344,8 @@ def test_each_change_stands_beside_what_was_expected_of_it() -> None:
     first, second = account.changes
     assert (first.at_s, first.kind, first.forced) == (10.0, "re-plan", False)
     assert (first.expected_pause_s, first.pause_s) == (3.0, 2.0)
+    assert first.in_effect_s == 2.0
+    assert (first.cost_per_hour_before, first.cost_per_hour) == (1.0, 2.0)
     assert first.changes[0] == "work: 2 → 4 threads"
     # Warm-up until 22 s; the periods that end at 32, 42, … 82 s.
     assert first.seen == pytest.approx(sum(range(32, 92, 10)) / 6)

@@ -36,6 +36,7 @@ from slotwise.model import (
     Observation,
     Plan,
     SlotwiseError,
+    counted,
 )
 from slotwise.model.decision import kind_of
 from slotwise.model.deployment import check_seconds
@@ -209,7 +210,7 @@ class Adaptation:
             return f"the control file forbids to {decision.kind}"
         recent = self.history.within_the_hour(now_s)
         if recent >= self.rules.changes_per_hour:
-            return f"{recent} changes were made within the last hour, as many as allowed"
+            return f"{counted(recent, 'change')} within the last hour, as many as allowed"
         return None
 
     def _force(self, step: Step, forced: Forced) -> Step:

@@ -59,8 +59,14 @@ class AppliedChange:
     reason: str
     changes: tuple[str, ...]
     """See Plan.changes_from."""
+    in_effect_s: float
+    """So long after the decision: until machines had started and the batch before had ended."""
     expected_pause_s: float
     pause_s: float
+    cost_per_hour_before: float
+    """Of the machines."""
+    cost_per_hour: float
+    """After it."""
     gain: Gain | None
     """As expected."""
     seen: float | None = None
@@ -140,8 +146,11 @@ def _applied(step: Step) -> AppliedChange:
         step.forced,
         decision.reason,
         decision.plan.changes_from(step.plan),
+        change.at_s - step.at_s,
         decision.pause_s,
         change.pause_s,
+        step.plan.cost_per_hour,
+        decision.plan.cost_per_hour,
         decision.gain,
     )
 

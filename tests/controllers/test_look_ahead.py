@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from slotwise.adaptation import Adaptation, Rules, Step
 from slotwise.controllers._forecast import Quiet, forecast
+from slotwise.controllers._outlook import Outlook
 from slotwise.controllers._present import Present
 from slotwise.controllers._trial import MOST_VISITS, tried
 from slotwise.controllers.base import Situation
@@ -20,7 +21,7 @@ from slotwise.model import Goals, Schedule, ServiceRate, missed
 from slotwise.prediction import predict
 from slotwise.simulation import Arrivals, Options, SimulatedDeployment
 from slotwise.testing.controllers import check_plan
-from tests.controllers.timelines import pipeline, plan_at
+from tests.controllers.timelines import pipeline, plan_at, situation
 
 PERIOD_S, DAY_S = 60.0, 86_400.0
 RATE = 15.0
@@ -100,6 +101,23 @@ def test_trouble_at_a_higher_rate_is_another_one(offered: list[float], is_time: 
     situation = SimpleNamespace(observations=seen, last=lambda seconds: seen)
     look: Any = SimpleNamespace(situation=situation, missed_lately=(True,) * len(seen))
     assert _is_time(look) is is_time
+
+
+@pytest.mark.parametrize(
+    ("rate", "planned", "helps"), [(170.0, 150.0, False), (250.0, 290.0, True)]
+)
+def test_another_plan_that_misses_goals_all_the_time_helps_only_against_overload(
+    rate: float, planned: float, helps: bool
+) -> None:
+    """Without a latency to keep, a fifth of every thread is to be free: 85 % and 83 % are not."""
+    made = situation(plan_at(), 60, goals=Goals(), rate=rate)
+    look = Outlook(made, forecast(made.rates, made.period_s, 600.0, DAY_S))
+    assert look.is_missed_often
+    keep, other = look.kept(600.0), look.tried(plan_at(planned), 600.0, look.goals)
+    assert keep.violation_s == pytest.approx(600.0)
+    assert other.violation_s >= 600.0
+    assert (keep.is_overloaded, other.is_overloaded) == (helps, False)
+    assert LookAhead()._helps(look, keep, other) is helps
 
 
 def test_a_trial_takes_so_many_tuples_whatever_the_rate() -> None:

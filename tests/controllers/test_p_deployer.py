@@ -25,7 +25,12 @@ def plan_for(goals: Goals = GOALS) -> Plan:
 
 
 def situation(
-    plan: Plan, changes: int = 0, periods: int = 6, latencies_ms: Any = None, **figures: Any
+    plan: Plan,
+    changes: int = 0,
+    periods: int = 6,
+    latencies_ms: Any = None,
+    goals: Goals | None = None,
+    **figures: Any,
 ) -> Situation:
     """Equal periods, but for their latencies."""
     usual = {"latency_ms": 20.0, "stable": True, **figures}
@@ -34,7 +39,7 @@ def situation(
         for n in range(periods)
     )
     made = tuple(Change(10.0 * n, "restart", 3.0) for n in range(changes))
-    return Situation(plan, observations, plan.pipeline.goals, 600.0, changes=made)
+    return Situation(plan, observations, goals or plan.pipeline.goals, 600.0, changes=made)
 
 
 def latency(latencies_ms: Any, period: int) -> dict[str, float]:
@@ -122,6 +127,16 @@ def test_latency_that_threads_do_not_cause() -> None:
 
 def test_less_than_the_target_is_offered() -> None:
     assert "the target holds" in decide(plan_for(), rate=60.0).reason
+
+
+def test_a_backlog_at_a_low_rate_gives_no_threads_back() -> None:
+    plan = plan_for(replace(GOALS, rate=350.0))
+    decision = PDeployer().decide(
+        situation(plan, goals=replace(GOALS, rate=None), rate=80.0, busy=1.0, stable=False)
+    )
+    assert decision.plan is not None
+    assert decision.plan.rate == 350.0
+    assert decision.plan.threads["work"] >= plan.threads["work"]
 
 
 def test_waits_for_a_whole_round() -> None:

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from slotwise.adaptation import Adaptation, Rules, Step
 from slotwise.controllers.base import Controller, Situation
 from slotwise.controllers.drs import Drs
+from slotwise.controllers.flink import Flink
+from slotwise.controllers.model_driven import ModelDriven
 from slotwise.controllers.p_deployer import PDeployer
+from slotwise.controllers.threshold import Threshold
 from slotwise.model import Goals, Plan, Schedule, ServiceRate, missed
 from slotwise.simulation import Arrivals, Options, SimulatedDeployment
 from slotwise.testing.controllers import check_plan
@@ -26,6 +29,12 @@ SHAPE_S, STEP_S = 1800.0, 300.0
 SETTLING_S, END_S = 4200.0, 5400.0
 """After that it stays; from when on nothing must change any more."""
 CONTROLLERS: tuple[Controller, ...] = (Drs(), PDeployer())
+RESTLESS: tuple[Controller, ...] = (
+    Flink(window_s=240.0, scale_down_s=480.0),
+    ModelDriven(band=0.1),
+    Threshold(above=0.6, below=0.5),
+)
+"""Controllers without a limit of their own, with options that let them change often."""
 
 
 def plan() -> Plan:
@@ -83,6 +92,28 @@ def test_nothing_flaps_on_random_load_shapes(controller: Controller) -> None:
             check_cool_down(controller, applied(made))
 
     holds()
+
+
+@pytest.mark.parametrize("controller", RESTLESS, ids=lambda each: each.name)
+def test_no_more_changes_than_allowed_in_any_hour_on_random_load_shapes(
+    controller: Controller,
+) -> None:
+    @settings(max_examples=2, deadline=None, derandomize=True)
+    @given(st.lists(st.floats(0.1, 4.0), min_size=12, max_size=12), st.integers(0, 1000))
+    def holds(shape: list[float], seed: int) -> None:
+        options = Options(arrivals=Arrivals(schedule=Schedule.stairs(shape, STEP_S)), seed=seed)
+        deployment = SimulatedDeployment(plan(), RATE, options, resolution_s=10.0)
+        rules = Rules(period_s=PERIOD_S, changes_per_hour=4)
+        made = applied(list(Adaptation(deployment, controller, GOALS, rules).steps(END_S)))
+        times_s = [step.change.at_s for step in made if step.change is not None]
+        assert all(later - first > 3600 for first, later in zip(times_s, times_s[4:], strict=False))
+        for step in made:
+            check(step)
+        changed.append(len(made))
+
+    changed: list[int] = []
+    holds()
+    assert any(changed)
 
 
 def check(step: Step) -> None:

@@ -33,7 +33,7 @@ from slotwise.spark.run import Run
 from slotwise.spark.waiting import await_batch, await_tuples
 from slotwise.spec.plan_json import plan_to_json
 from tests.spark.conftest import MODEL, wait_until
-from tests.spark.counting import SPEC, check, told, workers, writing
+from tests.spark.counting import SPEC, check, ids, told, workers, writing
 from tests.spark.elastic import MORE
 from tests.spark.plans import plan
 from tests.spark.running import running
@@ -252,7 +252,7 @@ ADAPTING = (
 )
 
 
-def test_the_driver_is_killed_in_the_middle_of_a_change_then_ctrl_c_in_another(
+def test_the_driver_is_killed_in_a_change_then_a_worker_then_ctrl_c_in_another_change(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "spec.yaml").write_text(SPEC)
@@ -270,13 +270,16 @@ def test_the_driver_is_killed_in_the_middle_of_a_change_then_ctrl_c_in_another(
         control.with_suffix(".new").write_text(text)
         control.with_suffix(".new").rename(control)
 
-    def outcomes() -> list[str]:
+    def steps() -> Sequence[Step]:
         has_begun = journal.exists() and journal.stat().st_size
-        return [step.outcome for step in read_recording(journal).steps] if has_begun else []
+        return read_recording(journal).steps if has_begun else ()
+
+    def have_been(*outcomes: str) -> bool:
+        return {step.outcome for step in steps()} >= set(outcomes)
 
     with writing(tmp_path, *ADAPTING) as first:
         force("two")
-        wait_until(lambda: "applied" in outcomes())
+        wait_until(lambda: have_been("applied"))
         force("three")
         wait_until(lambda: len(workers(first.pid)) == 3)
         children = psutil.Process(first.pid).children(recursive=True)
@@ -285,7 +288,12 @@ def test_the_driver_is_killed_in_the_middle_of_a_change_then_ctrl_c_in_another(
     before = read_recording(journal)
     with writing(tmp_path, *ADAPTING) as second:
         assert "goes on with the last plan of its checkpoint: z: 1 → 2 threads" in told(tmp_path)
-        wait_until(lambda: "kept" in outcomes())
+        wait_until(lambda: have_been("kept"))
+        workers(second.pid)[0].kill()
+        wait_until(lambda: "node 'left' was lost" in sentences(steps()), seconds=120)
+        seen = len(ids(tmp_path))
+        wait_until(lambda: len(ids(tmp_path)) > seen, seconds=120)
+        wait_until(lambda: len(workers(second.pid)) == 2)
         force("three")
         wait_until(lambda: len(workers(second.pid)) == 3)
         children = psutil.Process(second.pid).children(recursive=True)

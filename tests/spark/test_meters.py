@@ -141,7 +141,7 @@ def test_variation_of_service_times(spark: SparkSession, tmp_path: Path) -> None
     }
     of = topology("s>a", "s>b", "a>k", "b>k", name="varying", logic=logic)
     with watching(spark, plan(of, on=MODEL, rate=4), tmp_path) as observed:
-        seen = observed(20)
+        seen = observed(12)
     _, varying, constant, _ = seen.operators
     assert varying.service_scv == pytest.approx(0.44, abs=0.12)
     assert constant.service_scv is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -12,14 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 pytest.importorskip("pyspark")
 
 from pyspark.sql import SparkSession
 
-from slotwise.cli import INTERRUPTED
 from slotwise.model import Grouping, Logic, SlotwiseError
 from slotwise.spark.metering import meters
 from slotwise.spark.supervise import recover, supervise
@@ -27,15 +24,12 @@ from slotwise.spark.waiting import await_batch, await_tuples
 from tests.spark.conftest import MODEL, wait_until
 from tests.spark.counting import (
     KEYS,
-    RATE,
     SPEC,
     check,
     command,
     folders,
     ids,
     told,
-    workers,
-    writing,
 )
 from tests.spark.plans import plan, topology
 from tests.spark.running import running
@@ -125,22 +119,6 @@ def test_a_full_disk_is_told_and_a_larger_one_goes_on(
     with running(spark, made, tmp_path):
         wait_until(lambda: ids(tmp_path) == set(range(RECORDS)))
     check(tmp_path)
-
-
-def test_the_driver_killed_then_a_worker_killed_then_ctrl_c(tmp_path: Path) -> None:
-    with writing(tmp_path) as first:
-        children = psutil.Process(first.pid).children(recursive=True)
-        assert children
-    wait_until(lambda: not any(child.is_running() for child in children))
-    with writing(tmp_path) as second:
-        before = len(ids(tmp_path))
-        workers(second.pid)[0].kill()
-        wait_until(lambda: len(ids(tmp_path)) > before + 5 * RATE, seconds=120)
-        second.send_signal(signal.SIGINT)
-        answer, _ = second.communicate(timeout=60)
-        assert second.returncode == INTERRUPTED, told(tmp_path)
-    check(tmp_path)
-    assert any("has no executor" in event for event in json.loads(answer)["events"]), told(tmp_path)
 
 
 def test_sql_that_does_not_parse_starts_no_cluster(tmp_path: Path) -> None:

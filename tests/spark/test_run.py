@@ -184,7 +184,7 @@ def test_another_parallelism_goes_on_from_the_checkpoint(
 
 def test_after_a_restart_only_the_new_threads_count(spark: SparkSession, tmp_path: Path) -> None:
     """Partition 1 of level 1 was b's, and is the second thread of a. The source ends meanwhile."""
-    records = 10_000
+    records = 6_000
     of = with_records(topology("s>a", "s>b", "a>k", "b>k"), records)
     few, many = (plan(of, {"a": n}, on=MODEL, rate=500) for n in (1, 3))
     with running(spark, few, tmp_path) as run:

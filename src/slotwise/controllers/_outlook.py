@@ -126,7 +126,9 @@ class Outlook:
         if not self.is_missed_often:
             return trial
         part = sum(self.missed_lately) / len(self.missed_lately)
-        return replace(trial, lasting_s=max(trial.lasting_s, part * seconds))
+        # The recovery is some of that time already: a plan that misses goals for all of it must not
+        # look worse than another one that does.
+        return replace(trial, lasting_s=max(trial.lasting_s, part * seconds - trial.recovery_s))
 
     def stricter(self, keep: Trial) -> Goals:
         """The goals, less what the simulation finds too little for the plan in effect."""

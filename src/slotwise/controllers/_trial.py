@@ -54,6 +54,12 @@ class Trial:
     def violation_s(self) -> float:
         return self.recovery_s + self.lasting_s
 
+    @property
+    def is_overloaded(self) -> bool:
+        """Some thread gets more than it can handle, for good."""
+        busiest = self.figure("busiest")
+        return busiest is not None and busiest > 1
+
     def figure(self, name: str) -> float | None:
         """The mean over the windows of a figure that all of them have."""
         found = [getattr(seen, name) for seen in self.windows]

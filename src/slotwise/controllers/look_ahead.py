@@ -16,7 +16,7 @@ from slotwise.controllers._plans import changed
 from slotwise.controllers._trial import Trial
 from slotwise.controllers._turns import Turns
 from slotwise.controllers.base import Situation
-from slotwise.model import Decision, Goals
+from slotwise.model import Decision, Goals, counted
 
 MOST_TRIED, MOST_MOVED = 4, 2
 """Plans with other threads, and with the same ones elsewhere, that are simulated for a decision."""
@@ -75,7 +75,8 @@ class LookAhead:
     def decide(self, situation: Situation) -> Decision:
         made = Turns.of(situation).changes
         if made >= self.changes_per_hour:
-            return Decision.keep(f"{made} changes within the last hour are as many as allowed")
+            some = counted(made, "change")
+            return Decision.keep(f"{some} within the last hour, as many as allowed")
         ahead = forecast(situation.rates, situation.period_s, self.horizon_s, self.season_s)
         if ahead.high() <= 0:
             return Decision.keep("no input is expected")
@@ -108,8 +109,12 @@ class LookAhead:
         return _changed(look, best, keep, why)
 
     def _helps(self, look: Outlook, keep: Trial, best: Trial) -> bool:
-        """It saves enough by the horizon; or it ends what would go on beyond that."""
+        """It saves enough by the horizon; or it ends what would go on beyond that: goals that are
+        missed, or at least queues that grow.
+        """
         if keep.lasting_s > 0 and best.lasting_s == 0:
+            return True
+        if keep.is_overloaded and not best.is_overloaded:
             return True
         return best.violation_s <= keep.violation_s - self._least_gain_s(look, keep)
 

@@ -45,7 +45,8 @@ class PDeployer:
     """One round of the MAPE loop (paper 3, sections 4 and 6) each `seconds` under a plan.
 
     - Monitor and analyse: the target is the goal for the rate, or all that is offered if that is
-      less, within the goals for latencies. It is missed where most periods miss it.
+      less, within the goals for latencies. It is missed where most periods miss it. Without a goal
+      for the rate it is the highest rate that was planned for or is offered.
     - If it holds, the plan stays. So it does while a backlog of earlier rounds is worked off.
     - Plan: every profile takes the time and CPU that were measured, where these are more than it
       says. Operators that fall short of what their profiles promise are raised by the part `raised`
@@ -149,8 +150,10 @@ class _Round:
 
     @property
     def target(self) -> float:
-        """The input rate to reach; without a goal for it, the one that is offered."""
-        return self.situation.goals.rate or max(offered(self.window), 1e-9)
+        """The input rate to reach; without a goal for it, the one that is offered, or that the plan
+        was made for, if that is more: a backlog at a low rate is no reason to give threads back.
+        """
+        return self.situation.goals.rate or max(offered(self.window), self.situation.plan.rate)
 
     @property
     def throughput(self) -> float | None:
@@ -238,13 +241,16 @@ class _Round:
 
     @property
     def queue(self) -> str:
-        load, queue = self.bottleneck, round(_queue(self.bottleneck))
-        waiting = f" and has {counted(queue, 'tuple')} waiting" if queue else ""
+        load, queue = self.bottleneck, _queue(self.bottleneck)
+        known = round(queue) if math.isfinite(queue) else 0
+        waiting = f" and has {counted(known, 'tuple')} waiting" if known else ""
         return f"{load.operator} is {load.utilisation:.0%} busy{waiting}"
 
 
 def _queue(load: OperatorLoad) -> float:
-    """Tuples that wait, where that is not counted by Little's law; 0: not known."""
+    """Tuples that wait, where that is not counted by Little's law; 0: not known. Infinite where it
+    was not measured but predicted, and has no bound.
+    """
     if load.queue is not None:
         return load.queue
     return load.arrival_rate * (load.waiting_ms or 0.0) / 1000

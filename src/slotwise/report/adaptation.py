@@ -87,12 +87,19 @@ def _changes(changes: Sequence[AppliedChange]) -> Table:
     for change in changes:
         made.add_row(
             clock_text(change.at_s),
-            Text(change.reason),
+            Text.assemble(change.reason, (f"\n{_took(change)}", "dim")),
             figure(change.expected_pause_s),
             figure(change.pause_s),
             *_gain(change),
         )
     return made
+
+
+def _took(change: AppliedChange) -> str:
+    """`in effect after 12.0 s; 0.20 → 0.30 per hour`."""
+    took = f"in effect after {figure(change.in_effect_s)} s"
+    before, after = figure(change.cost_per_hour_before), figure(change.cost_per_hour)
+    return took if before == after else f"{took}; {before} → {after} per hour"
 
 
 def _gain(change: AppliedChange) -> tuple[Text, str]:
