@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Literal
 
 import pytest
 
 from slotwise.model import Operator
+from slotwise.profilers.bench import Idle
 from slotwise.profilers.operators import Procedure
-from slotwise.profilers.peaks import Staircase, no_longer_grows, thread_counts
+from slotwise.profilers.peaks import Staircase, is_full, no_longer_grows, thread_counts
 from tests.profilers.made import peak, trial
 
 
@@ -58,6 +60,13 @@ def test_given_counts_are_tried_up_to_the_most(
 def test_it_ends_when_the_rate_no_longer_grows(rates: list[float], ends: bool) -> None:
     peaks = [peak(threads, rate) for threads, rate in zip((1, 2, 3, 4, 6), rates, strict=False)]
     assert no_longer_grows(peaks) is ends
+
+
+@pytest.mark.parametrize(("cores", "full"), [(0.25, True), (0.3, False), (None, False)])
+def test_a_slot_is_full_when_its_quota_is_used_up(cores: float | None, full: bool) -> None:
+    """0.25 cores for the operator in the trials, and 0.02 for the idle slot."""
+    bench = SimpleNamespace(cores=cores, idle=Idle(0.02, 47.0))
+    assert is_full(bench, peak()) is full  # type: ignore[arg-type]
 
 
 def test_a_rate_is_stable_while_the_latency_grows_slowly() -> None:

@@ -27,6 +27,8 @@ other: a pause of the machine looks like instability, and then costs little.
 FLOOD_TIMES = Times(most_warm_up_s=12.0, measured_s=5.0)
 """Under a quota the rate of single seconds varies by 4 %: that of five by 2 %."""
 CONFIRM_TIMES = Times(most_warm_up_s=1.0, measured_s=5.0)
+FULL = 0.95
+"""A slot of whose quota this part is in use is full."""
 GROWTH = 0.03
 """More threads are no use where the last ones brought less than this part more."""
 WINDOW = 3
@@ -62,16 +64,35 @@ def no_longer_grows(peaks: Sequence[Peak]) -> bool:
     return bool(slope * (threads[-1] - threads[0]) < GROWTH * rates.mean())
 
 
-def saturation(bench: Bench, case: Case, threads: int) -> Peak:
-    """Raises SlotwiseError if the operator is stable at none of the rates that are tried."""
-    flooded = trial(bench, case, threads, None, FLOOD_TIMES)
-    tried = [flooded]
-    for part in CONFIRMED_AT:
-        rate = part * flooded.rate
-        tried.append(trial(bench, case, threads, rate, CONFIRM_TIMES, memory=True))
-        if tried[-1].stable:
-            return Peak(threads, tried[-1], tuple(tried))
-    raise _never_stable(case, threads, tried)
+def is_full(bench: Bench, peak: Peak) -> bool:
+    """Whether the slot had no CPU left for more threads in one of the trials."""
+    used = bench.idle.cpu_cores + max(each.cpu_cores for each in peak.tried)
+    return bench.cores is not None and used >= FULL * bench.cores
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """The default procedure, with times for its trials."""
+
+    flood: Times = FLOOD_TIMES
+    confirm: Times = CONFIRM_TIMES
+    fewest: int = 0
+    """The flood is measured for longer, up to measuring.LONGEST_S, where it would handle fewer
+    tuples: service times of a slow operator vary."""
+
+    def __call__(self, bench: Bench, case: Case, threads: int) -> Peak:
+        """Raises SlotwiseError if the operator is stable at none of the rates that are tried."""
+        flooded = trial(bench, case, threads, None, self.flood, fewest=self.fewest)
+        tried = [flooded]
+        for part in CONFIRMED_AT:
+            rate = part * flooded.rate
+            tried.append(trial(bench, case, threads, rate, self.confirm, memory=True))
+            if tried[-1].stable:
+                return Peak(threads, tried[-1], tuple(tried))
+        raise _never_stable(case, threads, tried)
+
+
+saturation = Saturation()
 
 
 @dataclass(frozen=True)
