@@ -62,7 +62,7 @@ def test_other_operators_of_the_slot_stretch_what_is_cpu() -> None:
 
 
 def test_no_more_than_by_the_threads_of_the_slot() -> None:
-    """Another one takes 80 % of the CPU: with the source's there are three threads, a third each."""
+    """Another one takes 80 % of the CPU; with the source's there are three threads."""
     other = measured((1, 100.0, 0.8))
     plan = at(measured((1, 200.0, 0.1)), 1, 99.0, other)
     assert predict(plan).operators[1].service_ms == pytest.approx(4.5 + 3 * 0.5, rel=1e-3)

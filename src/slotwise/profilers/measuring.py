@@ -50,14 +50,15 @@ def trial(
     next_hop: Distance = "cluster",
     memory: bool = False,
     fewest: int = 0,
+    flood_rate: float = FLOOD_RATE,
 ) -> Trial:
-    """The case at `rate` tuples/s; None: with more than it can take. It is measured for longer, up
-    to LONGEST_S, where it would handle fewer than `fewest` tuples. No quota holds until it is warm:
-    Java's compiler would take all of a small one for half a minute.
+    """The case at `rate` tuples/s; None: with more than it can take, `flood_rate`. It is measured
+    for longer, up to LONGEST_S, where it would handle fewer than `fewest` tuples. No quota holds
+    until it is warm: Java's compiler would take all of a small one for half a minute.
 
     Raises SlotwiseError if the query fails, for example on a record.
     """
-    offered = FLOOD_RATE if rate is None else rate
+    offered = flood_rate if rate is None else rate
     with bench.running(case, threads, offered, source=source, next_hop=next_hop) as run:
         with bench.without_quota():
             await_tuples(run)

@@ -93,7 +93,9 @@ def profiled(
     remarks: list[str] = []
     for threads in procedure.counts_of(case.operator):
         try:
-            peak = known.get(threads) or procedure.find_peak(bench, case, threads)
+            peak = known.get(threads) or procedure.find_peak(
+                bench, case, threads, _most(peaks, threads)
+            )
         except SlotwiseError as error:
             if not peaks:
                 raise
@@ -113,6 +115,13 @@ def profiled(
         costs = _costs_trials(bench, case, peaks[0])
         kept(costs)
     return _profile(bench, case, peaks, costs, [*remarks, *_remarks(bench, peaks)])
+
+
+def _most(peaks: Sequence[Peak], threads: int) -> float | None:
+    """What so many threads can do at the most: as much each as the last fewer did."""
+    if not peaks:
+        return None
+    return threads / peaks[-1].threads * peaks[-1].confirmed.rate
 
 
 def _costs_trials(bench: Bench, case: Case, one_thread: Peak) -> list[Trial]:

@@ -130,8 +130,13 @@ def measure_hops(
     progress(f"a thread without tuples takes {thread_cores:.4f} cores")
     trials = tuple(trial(bench, case, threads, rate, TIMES) for threads, rate in SLOW)
     for seen in trials:
-        progress(f"{seen.threads} × {seen.rate:,.0f}/s: {seen.cpu_cores:.3f} cores")
-    hop = _hop(explain(trials, thread_cores), 0.0, _delay_ms(trials[0]))
+        progress(
+            f"{seen.threads} × {seen.rate:,.0f}/s: {seen.cpu_cores:.3f} cores, "
+            f"{_delay_ms(seen):.1f} ms"
+        )
+    # What disturbs a trial only makes tuples later.
+    delay_ms = min(_delay_ms(each) for each in trials)
+    hop = _hop(explain(trials, thread_cores), 0.0, delay_ms)
     progress(f"a hop takes {hop.delay_ms:.1f} ms, a buffer {hop.send_buffer_us:.0f} µs of CPU")
     return (
         Platform(
