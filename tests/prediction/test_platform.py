@@ -139,9 +139,11 @@ def measured(*rows: tuple[int, float, float], source: str = "experiment") -> Pro
 def test_of_a_measured_profile_only_the_difference_of_hops_counts(
     slot: int, more_ms: float
 ) -> None:
-    """It was measured with 2 ms to receive and 1 ms to send; here its input comes in its slot."""
+    """It was measured with 2 ms to receive and 1 ms to send; here its input comes in its slot. Of
+    the CPU of that slot its source takes 1 %.
+    """
     predicted = predict(on(PLATFORM, chain(measured((1, 100.0, 0.5)), slot)))
-    assert predicted.operators[1].service_ms == pytest.approx(10 + more_ms)
+    assert predicted.operators[1].service_ms == pytest.approx(10 + more_ms, rel=0.01)
     assert predicted.operators[1].cpu == pytest.approx(10 * (0.005 + more_ms / 1000))
 
 

@@ -22,6 +22,7 @@ from slotwise.model import (
     Topology,
     is_stable,
 )
+from slotwise.prediction.contention import loaded_part
 from slotwise.prediction.groups import Floats, Groups, groups_of, shares_by_weight, summed
 from slotwise.prediction.latency import Work, operator_loads, sink_latency_ms, sojourn_ms
 from slotwise.prediction.network import Distances, delays_by_distance_ms, distances
@@ -159,13 +160,14 @@ def _work(
     `arriving` is tuples/s, `most` what it would be if all threads got what the busiest one gets.
     """
     cpu = slot_cpu(groups, arriving, cluster.slots)
+    loaded = loaded_part(groups, arriving, cpu, cluster)
     slowed = np.minimum(1.0, cluster.slot_cpu / np.maximum(cpu, 1e-12))[groups.slot]
     capacity = np.where(groups.fixed, np.inf, groups.peak * slowed)
     # A queue that is just full never empties; a slot short of CPU holds up all its threads.
     overloaded = (most >= capacity * (1 - 1e-9)) | (slowed < 1 - 1e-9)
     busy = np.where(groups.fixed, 1.0, np.minimum(arriving / groups.peak, 1.0))
     cpu = (groups.always_cpu + groups.cpu * busy) * slowed
-    return Work(capacity, overloaded & ~groups.fixed, cpu, service_scv)
+    return Work(capacity, overloaded & ~groups.fixed, cpu, service_scv, loaded)
 
 
 def _stream_loads(topology: Topology, rates: ArrivalRates) -> tuple[StreamLoad, ...]:

@@ -34,7 +34,9 @@ class Groups:
     `always_cpu` and `always_mem` what it takes at any rate. Each slot in use takes `idle_cpu` and
     `idle_mem` beside its groups; and for buffers what `buffers` says at each input rate, or, once
     a rate is chosen (`at`), `buffers_cpu` [slot]. `leads` marks thread 0 of an operator that
-    `global` grouping feeds: it is a group of its own, since it gets more. `keyed` is the group's
+    `global` grouping feeds: it is a group of its own, since it gets more. `alone` is the part of
+    its time at the peak that a tuple takes of a thread that is alone in its slot, where an
+    experiment measured both; NaN where nothing is known of that. `keyed` is the group's
     part of the tuples of a `fields` stream, `keyed_most` what that would be if all its threads had
     as many keys as the one with most.
     """
@@ -46,6 +48,7 @@ class Groups:
     cpu: Floats
     mem: Floats
     leads: NDArray[np.bool_]
+    alone: Floats
     keyed: Floats
     keyed_most: Floats
     always_cpu: Floats
@@ -118,6 +121,7 @@ def groups_of(pipeline: Pipeline, cluster: Cluster, placement: Placement) -> Gro
     """O(threads log threads), for the grouping; profiles are read once per operator."""
     operator, slot, threads = placement.groups
     figures = np.zeros((3, len(operator)))
+    alone = np.full(len(operator), np.nan)
     always = np.zeros((2, len(operator)))
     speed = cluster.slot_cpu[slot]
     bounds = np.searchsorted(operator, np.arange(len(placement.threads) + 1))
@@ -132,13 +136,29 @@ def groups_of(pipeline: Pipeline, cluster: Cluster, placement: Placement) -> Gro
             table = pipeline.profiles.table(each.name, float(sent[position]))
             rate, core, memory = table.figures(threads[here].astype(np.float64))
             figures[:, here] = rate * speed[here], core * speed[here], memory
+            measurement = pipeline.profiles.measurement(each.name)
+            if measurement is not None and measurement.source == "experiment":
+                alone[here] = np.minimum(rate / (threads[here] * table.at(1).rate), 1.0)
     platform, profiles = pipeline.platform, pipeline.profiles
     always[0] += threads * platform.thread_cpu / platform.cores
     leads = np.zeros(len(operator), dtype=np.bool_)
     unkeyed = np.zeros(len(operator))
     peak, cpu, mem = figures
     groups = Groups(
-        *(operator, slot, threads, peak, cpu, mem, leads, unkeyed, unkeyed, always[0], always[1]),
+        *(
+            operator,
+            slot,
+            threads,
+            peak,
+            cpu,
+            mem,
+            leads,
+            alone,
+            unkeyed,
+            unkeyed,
+            always[0],
+            always[1],
+        ),
         operators=len(placement.threads),
         idle_cpu=platform.slot_cpu / platform.cores,
         idle_mem=platform.slot_memory_mb / profiles.slot_memory_mb,
@@ -202,6 +222,7 @@ def _with_leader(groups: Groups, operator: int, slot: int) -> Groups:
         slot=np.insert(groups.slot, at, slot),
         threads=np.insert(threads, at, 1),
         leads=np.insert(groups.leads, at, True),
+        alone=np.insert(groups.alone, at, groups.alone[at]),
         keyed=unkeyed,
         keyed_most=unkeyed,
         **figures,

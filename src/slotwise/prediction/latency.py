@@ -33,6 +33,8 @@ class Work:
     """Cores in use."""
     service_scv: Floats
     """Squared coefficient of variation of service times."""
+    loaded: Floats
+    """The part of the time at its capacity that a tuple takes of a thread at this load."""
 
     def stuck(self, groups: Groups) -> NDArray[np.bool_]:
         """The operators with an overloaded group: they have no bounded latency, however idle their
@@ -42,7 +44,7 @@ class Work:
 
     def service_s(self, groups: Groups) -> Floats:
         """A thread's mean service time, per group; a fixed load takes none."""
-        return np.where(groups.fixed, 0.0, groups.threads / self.capacity)
+        return np.where(groups.fixed, 0.0, groups.threads / self.capacity * self.loaded)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,10 @@ FLOOD_RATE = 1e6
 STEADY_SPREAD = 0.03
 """A rate that varies by less than this from second to second is steady."""
 STEADY_SECONDS = 4
+QUOTA_HOLDS_S = 1.5
+"""Once the quota holds again, until what was sent without it has been handled."""
+LONGEST_S = 20.0
+"""A trial that is to handle some tuples at least is measured no longer than this."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +49,31 @@ def trial(
     source: Distance = "cluster",
     next_hop: Distance = "cluster",
     memory: bool = False,
+    fewest: int = 0,
+    flood_rate: float = FLOOD_RATE,
 ) -> Trial:
-    """The case at `rate` tuples/s; None: with more than it can take.
+    """The case at `rate` tuples/s; None: with more than it can take, `flood_rate`. It is measured
+    for longer, up to LONGEST_S, where it would handle fewer than `fewest` tuples. No quota holds
+    until it is warm: Java's compiler would take all of a small one for half a minute.
 
     Raises SlotwiseError if the query fails, for example on a record.
     """
-    offered = FLOOD_RATE if rate is None else rate
+    offered = flood_rate if rate is None else rate
     with bench.running(case, threads, offered, source=source, next_hop=next_hop) as run:
-        await_tuples(run)
-        warm_up(run, case.name, times.most_warm_up_s)
-        return measured(bench, case, run, rate, times.measured_s, source, next_hop, memory)
+        with bench.without_quota():
+            await_tuples(run)
+            warm_up(run, case.name, times.most_warm_up_s)
+        advance(run, QUOTA_HOLDS_S)
+        seconds = _long_enough(run, case.name, times.measured_s, fewest)
+        return measured(bench, case, run, rate, seconds, source, next_hop, memory)
+
+
+def _long_enough(run: Run, operator: str, seconds: float, fewest: int) -> float:
+    """For `fewest` tuples at the rate of the warm-up."""
+    handled = sum(rates := rates_by_second(run, operator)) if fewest else 0.0
+    if not handled:
+        return seconds
+    return max(seconds, min(fewest * len(rates) / handled, LONGEST_S))
 
 
 def warm_up(run: Run, operator: str, most_s: float) -> None:

@@ -21,7 +21,13 @@ from slotwise.profilers.bench import Bench
 from slotwise.profilers.case import Case
 from slotwise.profilers.costs import service_rate, task_costs
 from slotwise.profilers.measuring import Times, trial
-from slotwise.profilers.peaks import FindPeak, no_longer_grows, saturation, thread_counts
+from slotwise.profilers.peaks import (
+    FindPeak,
+    is_full,
+    no_longer_grows,
+    saturation,
+    thread_counts,
+)
 from slotwise.profilers.trial import Distance, Peak, Profiled, Trial
 
 PLACES: tuple[tuple[Distance, Distance], ...] = (
@@ -49,6 +55,8 @@ class Procedure:
     with_costs: bool = True
     counts: tuple[int, ...] | None = None
     """Thread counts that are tried, rising; None: those of `thread_counts`."""
+    until_full: bool = False
+    """Where threads fill the slot, more are not tried: the last row holds for them."""
 
     def counts_of(self, operator: Operator) -> list[int]:
         """The thread counts that are tried of it, until its rate no longer grows."""
@@ -85,7 +93,9 @@ def profiled(
     remarks: list[str] = []
     for threads in procedure.counts_of(case.operator):
         try:
-            peak = known.get(threads) or procedure.find_peak(bench, case, threads)
+            peak = known.get(threads) or procedure.find_peak(
+                bench, case, threads, _most(peaks, threads)
+            )
         except SlotwiseError as error:
             if not peaks:
                 raise
@@ -98,13 +108,20 @@ def profiled(
             f"{case.name}: {counted(threads, 'thread')}, {peak.confirmed.rate:,.1f} tuples/s, "
             f"{peak.confirmed.cpu_cores:.2f} cores"
         )
-        if no_longer_grows(peaks):
+        if no_longer_grows(peaks) or (procedure.until_full and is_full(bench, peak)):
             break
     costs = list(known_costs)
     if procedure.with_costs and case.input is not None and not costs:
         costs = _costs_trials(bench, case, peaks[0])
         kept(costs)
     return _profile(bench, case, peaks, costs, [*remarks, *_remarks(bench, peaks)])
+
+
+def _most(peaks: Sequence[Peak], threads: int) -> float | None:
+    """What so many threads can do at the most: as much each as the last fewer did."""
+    if not peaks:
+        return None
+    return threads / peaks[-1].threads * peaks[-1].confirmed.rate
 
 
 def _costs_trials(bench: Bench, case: Case, one_thread: Peak) -> list[Trial]:
@@ -141,9 +158,13 @@ def _profile(
 
 
 def _row(peak: Peak, cores: float, slot_memory_mb: float) -> ThreadRow:
+    """A stable operator handles what it is offered; what a window of a few seconds counts of a slow
+    one is rougher.
+    """
     seen = peak.confirmed
+    rate = seen.rate if seen.offered_rate is None else seen.offered_rate
     return ThreadRow(
-        peak.threads, seen.rate, seen.cpu_cores / cores, (seen.memory_mb or 0.0) / slot_memory_mb
+        peak.threads, rate, seen.cpu_cores / cores, (seen.memory_mb or 0.0) / slot_memory_mb
     )
 
 

@@ -8,15 +8,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from slotwise.model import Schedule, SlotwiseError, counted
 from slotwise.profilers.bench import Bench
 from slotwise.profilers.case import DELAY_S, Case
-from slotwise.profilers.measuring import Times, advance, measured, trial
+from slotwise.profilers.measuring import FLOOD_RATE, Times, advance, measured, trial
 from slotwise.profilers.trial import Peak, Trial
 from slotwise.spark.waiting import await_tuples
 
@@ -27,6 +28,15 @@ other: a pause of the machine looks like instability, and then costs little.
 FLOOD_TIMES = Times(most_warm_up_s=12.0, measured_s=5.0)
 """Under a quota the rate of single seconds varies by 4 %: that of five by 2 %."""
 CONFIRM_TIMES = Times(most_warm_up_s=1.0, measured_s=5.0)
+RAISED_TO = (0.92, 0.8, 0.7)
+"""Parts of the estimated capacity that are tried where the flood seems to have hidden some."""
+OVER = 1.5
+"""A flood is so many times what threads can do at the most: a larger one fills their buffers, and a
+small heap where they are many."""
+MORE = 1.2
+"""So many times what was confirmed, at least."""
+FULL = 0.95
+"""A slot of whose quota this part is in use is full."""
 GROWTH = 0.03
 """More threads are no use where the last ones brought less than this part more."""
 WINDOW = 3
@@ -62,16 +72,67 @@ def no_longer_grows(peaks: Sequence[Peak]) -> bool:
     return bool(slope * (threads[-1] - threads[0]) < GROWTH * rates.mean())
 
 
-def saturation(bench: Bench, case: Case, threads: int) -> Peak:
-    """Raises SlotwiseError if the operator is stable at none of the rates that are tried."""
-    flooded = trial(bench, case, threads, None, FLOOD_TIMES)
-    tried = [flooded]
-    for part in CONFIRMED_AT:
-        rate = part * flooded.rate
-        tried.append(trial(bench, case, threads, rate, CONFIRM_TIMES, memory=True))
-        if tried[-1].stable:
-            return Peak(threads, tried[-1], tuple(tried))
-    raise _never_stable(case, threads, tried)
+def is_full(bench: Bench, peak: Peak) -> bool:
+    """Whether the slot had no CPU left for more threads in one of the trials."""
+    used = bench.idle.cpu_cores + max(each.cpu_cores for each in peak.tried)
+    return bench.cores is not None and used >= FULL * bench.cores
+
+
+def estimated_capacity(bench: Bench, seen: Trial) -> float:
+    """Tuples/s at which the threads of a stable trial would be busy all the time, or its slot full,
+    if a tuple took as long and as much CPU as it did; the trial's own rate if tuples are not timed.
+    """
+    if not seen.service_ms:
+        return seen.rate
+    by_threads = 1000 * seen.threads / seen.service_ms
+    if bench.cores is None or seen.cpu_cores <= 0:
+        return by_threads
+    left = bench.cores - bench.idle.cpu_cores
+    return min(by_threads, seen.rate * left / seen.cpu_cores)
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """The default procedure, with times for its trials."""
+
+    flood: Times = FLOOD_TIMES
+    confirm: Times = CONFIRM_TIMES
+    fewest: int = 0
+    """The flood is measured for longer, up to measuring.LONGEST_S, where it would handle fewer
+    tuples: service times of a slow operator vary."""
+
+    def __call__(self, bench: Bench, case: Case, threads: int, most: float | None = None) -> Peak:
+        """Raises SlotwiseError if the operator is stable at none of the rates that are tried."""
+        flood_rate = FLOOD_RATE if most is None else min(OVER * most, FLOOD_RATE)
+        flooded = trial(
+            bench, case, threads, None, self.flood, fewest=self.fewest, flood_rate=flood_rate
+        )
+        tried = [flooded]
+        for part in CONFIRMED_AT:
+            rate = part * flooded.rate
+            tried.append(trial(bench, case, threads, rate, self.confirm, memory=True))
+            if tried[-1].stable:
+                return self._raised(bench, case, tried)
+        raise _never_stable(case, threads, tried)
+
+    def _raised(self, bench: Bench, case: Case, tried: list[Trial]) -> Peak:
+        """The flood takes CPU itself, for what is held up at many threads: where a small quota went
+        to that, the confirmed rate leaves time to spare, and higher ones are tried.
+        """
+        best = tried[-1]
+        capacity = estimated_capacity(bench, best)
+        for part in RAISED_TO:
+            rate = part * capacity
+            if rate < MORE * best.rate:
+                break
+            tried.append(trial(bench, case, best.threads, rate, self.confirm, memory=True))
+            if tried[-1].stable:
+                best = tried[-1]
+                break
+        return Peak(best.threads, best, tuple(tried))
+
+
+saturation = Saturation()
 
 
 @dataclass(frozen=True)
@@ -86,7 +147,7 @@ class Staircase:
     measured_s: float = 6.0
     most_steps: int = 60
 
-    def __call__(self, bench: Bench, case: Case, threads: int) -> Peak:
+    def __call__(self, bench: Bench, case: Case, threads: int, most: float | None = None) -> Peak:
         """All rates in one query, whose source follows the stairs."""
         step = self.step or self._step(bench, case, threads)
         seconds = self.warm_up_s + self.measured_s
@@ -119,7 +180,14 @@ class Staircase:
         return threads * 1000 / seen.service_ms / 20
 
 
-FindPeak = Callable[[Bench, Case, int], Peak]
+class FindPeak(Protocol):
+    """Called for each thread count. `most` is what so many threads can do at the most, in tuples/s;
+    None: nothing is known of that.
+    """
+
+    def __call__(
+        self, bench: Bench, case: Case, threads: int, most: float | None = None
+    ) -> Peak: ...
 
 
 def _never_stable(case: Case, threads: int, tried: Sequence[Trial]) -> SlotwiseError:

@@ -36,8 +36,9 @@ HIGH_RATE = 20_000.0
 RATES = (200.0, 2_000.0, HIGH_RATE)
 THREADS = (1, 4)
 TIMES = Times(most_warm_up_s=3.0, measured_s=4.0)
-SLOW_RATES = (LOW_RATE, 500.0, 2_000.0)
-"""Tuples/s that a slot of a quarter of a core keeps up with."""
+SLOW = ((1, LOW_RATE), (1, 500.0), (1, 2_000.0), (IDLE_THREADS, 50.0), (IDLE_THREADS, 200.0))
+"""(threads, tuples/s) that a slot of a quarter of a core keeps up with: few buffers of few pairs of
+threads, and of many."""
 METERED_RATE = 100_000.0
 METERED_TIMES = Times(most_warm_up_s=6.0, measured_s=6.0)
 
@@ -118,16 +119,24 @@ def measure_platform(
 def measure_hops(
     bench: Bench, progress: Callable[[str], None] = lambda sentence: None
 ) -> tuple[Platform, tuple[Trial, ...]]:
-    """Idle slots and hops only: five trials, at rates for a slot with a small CPU quota.
+    """Idle slots and hops only: few trials, at rates for a slot with a small CPU quota.
 
     Hops between nodes stand for all: Spark's shuffle takes about the same for every distance on one
     machine. `bench.idle` has been measured.
     """
     case = passing(bench, SMALL_BYTES)
-    trial(bench, case, 1, max(SLOW_RATES), Times(10.0, 1.0))  # Java compiles
+    trial(bench, case, 1, max(rate for _, rate in SLOW), Times(8.0, 1.0))  # Java compiles
     thread_cores = measure_idle_thread(bench, case)
-    trials = tuple(trial(bench, case, 1, rate, TIMES) for rate in SLOW_RATES)
-    hop = _hop(explain(trials), 0.0, _delay_ms(trials[0]))
+    progress(f"a thread without tuples takes {thread_cores:.4f} cores")
+    trials = tuple(trial(bench, case, threads, rate, TIMES) for threads, rate in SLOW)
+    for seen in trials:
+        progress(
+            f"{seen.threads} × {seen.rate:,.0f}/s: {seen.cpu_cores:.3f} cores, "
+            f"{_delay_ms(seen):.1f} ms"
+        )
+    # What disturbs a trial only makes tuples later.
+    delay_ms = min(_delay_ms(each) for each in trials)
+    hop = _hop(explain(trials, thread_cores), 0.0, delay_ms)
     progress(f"a hop takes {hop.delay_ms:.1f} ms, a buffer {hop.send_buffer_us:.0f} µs of CPU")
     return (
         Platform(
@@ -172,8 +181,9 @@ def explain(trials: Sequence[Trial], thread_cores: float = 0.0) -> Explained:
 
     rows = [(buffers_per_s(each, SMALL_BYTES), each.rate) for each in trials]
     others = np.array([each.threads - 1 for each in trials])
-    cores = np.maximum([each.cpu_cores for each in trials] - others * thread_cores, 0.0)
-    weights = 1 / np.maximum(cores, 1e-3)
+    used = np.array([each.cpu_cores for each in trials])
+    cores = np.maximum(used - others * thread_cores, 0.0)
+    weights = 1 / np.maximum(used, 1e-3)
     found, _ = nnls(np.array(rows) * weights[:, None], cores * weights)
     return Explained(float(found[0]), float(found[1]))
 

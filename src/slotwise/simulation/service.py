@@ -4,9 +4,11 @@ A thread's mean service time is its group's threads over the group's peak rate (
 profile × node speed). Threads with a fixed load take no time. Where a slot's groups need more CPU
 than it has at the offered rate, all its threads slow down by one factor F: the one at which they
 use exactly what there is. That is Σ cpu·min(1/F, utilisation) = CPU left by fixed loads; threads
-above 1/F fall behind, the others get what they ask for (a fair share). Hops and other overheads
-(prediction.overheads) count towards the CPU; the kernels add their time to each tuple's. What a
-slot takes for buffers at the offered rate counts as a fixed load.
+above 1/F fall behind, the others get what they ask for (a fair share). Below that, measured
+profiles say how much less time than at their peak tuples take (prediction.contention).
+
+Hops and other overheads (prediction.overheads) count towards the CPU; the kernels add their time to
+each tuple's. What a slot takes for buffers at the offered rate counts as a fixed load.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 from slotwise.model import Plan, Platform
 from slotwise.prediction.buffers import Buffers
+from slotwise.prediction.contention import loaded_part
 from slotwise.prediction.groups import Groups, groups_of, shares_by_weight, summed
 from slotwise.prediction.overheads import overheads_of
 from slotwise.prediction.rate import own_shares, slot_cpu, stream_shares
@@ -67,12 +70,15 @@ def thread_figures(plan: Plan, rate: float, drawn: Keys) -> ThreadFigures:
     overheads = overheads_of(plan.pipeline, plan.cluster, groups, rates)
     charged, own = overheads.charged(shares, receiving), overheads.own
     arriving = np.asarray(rates.operators[groups.operator] * shares, dtype=np.float64)
-    slowed = _slowdown(charged.at(1.0), plan, arriving)[groups.slot]
     slots = plan.cluster.slots
+    here = charged.at(1.0)
+    slowed = _slowdown(here, plan, arriving)[groups.slot]
+    need = slot_cpu(here, arriving, slots)
+    loaded = np.where(slowed > 1, 1.0, loaded_part(here, arriving, need, plan.cluster))
     keys, at = np.unique(groups.operator * slots + groups.slot, return_inverse=True)
     threads = summed(groups.threads.astype(np.float64), at)
     mine = np.searchsorted(keys, plan.placement.thread_operator * slots + plan.placement.slots)
-    seconds = np.where(own.fixed, 0.0, own.threads / own.peak * slowed)
+    seconds = np.where(own.fixed, 0.0, own.threads / own.peak * slowed * loaded)
     first = np.zeros(len(keys), dtype=np.int64)
     first[at[::-1]] = np.arange(len(at))[::-1]
     # P-Deployer's transfers are not slowed down, as they never were; the platform's hops are.

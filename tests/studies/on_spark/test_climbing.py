@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -24,6 +25,17 @@ def test_one_unstable_step_does_not_end_a_climb() -> None:
 def test_what_comes_out_of_an_overloaded_plan_is_finer_than_the_steps() -> None:
     assert climb(step(50), step(80), step(90, False), step(100, False)).peak == pytest.approx(81)
     assert climb(step(50), step(85), step(90, False), step(100, False)).peak == 85
+
+
+def test_one_step_of_which_much_less_comes_out_ends_a_climb() -> None:
+    too_much = replace(step(120, False), throughput=100.0)
+    assert too_much.is_too_much
+    assert climb(step(50), step(90), too_much).peak == 100
+
+
+def test_one_unstable_step_from_which_nearly_all_comes_out_does_not() -> None:
+    paused = replace(step(70, False), throughput=69.0)
+    assert climb(step(50), paused, step(90)).peak == 90
 
 
 def test_a_step_that_works_off_a_backlog_is_not_stable() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from slotwise.model import Plan
+from slotwise.model import Grouping, Plan
 from slotwise.studies.on_spark.lab import Lab, Trial, lab
 from slotwise.studies.study import Effort
 from tests.builders import topology
@@ -82,6 +82,24 @@ def test_progress_tells_how_far_the_work_is(tmp_path: Path) -> None:
 def test_what_is_predicted_of_a_plan_does_not_make_it_another_one() -> None:
     trial = Bench().trial
     assert trial("a", PLAN).key == trial("a", replace(PLAN, predicted=None, rate=9.0)).key
+
+
+def test_weights_count_where_tuples_are_routed_by_them() -> None:
+    trial, weights = Bench().trial, {**PLAN.weights, "work": (0.3, 0.7)}
+    other = replace(PLAN, weights=weights)
+    assert trial("a", other).key != trial("a", PLAN).key
+    stream = replace(PLAN.pipeline.topology.streams[0], grouping=Grouping("shuffle"))
+    streams = (stream, *PLAN.pipeline.topology.streams[1:])
+    shuffled = [
+        replace(
+            plan,
+            pipeline=replace(
+                plan.pipeline, topology=replace(plan.pipeline.topology, streams=streams)
+            ),
+        )
+        for plan in (PLAN, other)
+    ]
+    assert trial("a", shuffled[0]).key == trial("a", shuffled[1]).key
 
 
 def test_a_thread_in_another_slot_makes_it_another_one() -> None:

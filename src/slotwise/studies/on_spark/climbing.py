@@ -2,7 +2,7 @@
 
 All rates in one query, whose source follows the stairs, as in paper 1's Algorithm 1. A step is
 judged by its Observation. Two unstable steps in a row end the climb: one may be a pause of Java's
-garbage collector.
+garbage collector. One ends it if much less came out than was offered.
 """
 
 from __future__ import annotations
@@ -18,13 +18,17 @@ from slotwise.spark.stage import Stage
 from slotwise.spark.supervise import supervise
 from slotwise.spark.waiting import await_tuples
 
-SETTLING, COMPILED_S, SETTLED_S = 0.4, 14.0, 18.0
+SETTLING, COMPILED_S, SETTLED_S = 0.5, 8.0, 9.0
 """Before the first step, this part of the predicted capacity: without CPU quotas while Java
 compiles the query in every executor, and until the other time with them."""
-WARM_UP_S, MEASURED_S = 2.0, 5.0
+WARM_UP_S, MEASURED_S = 1.5, 4.0
 """Of each step."""
-PARTS = (0.5, 0.7, 0.9, 1.0, 1.1, 1.3)
-"""Steps, as parts of the predicted capacity."""
+PARTS = (0.5, 0.7, 0.9, 1.2, 1.6)
+"""Steps, as parts of the predicted capacity. They need not be fine: what comes out of an overloaded
+plan is its highest rate.
+"""
+CLEARLY = 0.9
+"""A step is clearly too much if it is not stable and less than this part of it comes out."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,10 @@ class Step:
     inter_node_traffic: float | None
     slot_cpu: tuple[float | None, ...]
     """Per slot of the cluster, the part of its quota in use."""
+
+    @property
+    def is_too_much(self) -> bool:
+        return self.stable is False and (self.throughput or 0.0) < CLEARLY * self.rate
 
 
 @dataclass(frozen=True)
@@ -72,9 +80,9 @@ class Climb:
 
     @property
     def _before_the_end(self) -> Sequence[Step]:
-        """Steps before two that are unstable, one after the other."""
-        for number, (one, other) in enumerate(zip(self.steps, self.steps[1:], strict=False)):
-            if is_over(one, other):
+        """Steps before one that is clearly too much, or before two in a row that are unstable."""
+        for number, one in enumerate(self.steps):
+            if is_over(self.steps[number : number + 2]) or one.is_too_much:
                 return self.steps[:number]
         return self.steps
 
@@ -95,7 +103,8 @@ def climb(
     measured_s: float = MEASURED_S,
     **settings: Any,
 ) -> Climb:
-    """The plan at these parts of its predicted capacity, until it is unstable.
+    """The plan at these parts of its predicted capacity, until it is unstable. A part that is there
+    twice is tried twice.
 
     `settings` are those of spark.run.Options.
     """
@@ -113,7 +122,8 @@ def climb(
         for number, part in enumerate(parts):
             seen = _observed(run, SETTLED_S + number * step_s + WARM_UP_S, measured_s)
             steps.append(step_of(part * plan.predicted.capacity, seen))
-            if len(steps) > 1 and is_over(*steps[-2:]):
+            is_last_try = part not in parts[number + 1 :]
+            if is_over(steps[-2:]) or (steps[-1].is_too_much and is_last_try):
                 break
         memory = stage.live_memory_mb()
     return Climb(tuple(steps), tuple(memory.get(slot, 0.0) for slot in range(plan.cluster.slots)))
@@ -148,6 +158,6 @@ def step_of(rate: float, seen: Observation) -> Step:
     )
 
 
-def is_over(one: Step, other: Step) -> bool:
+def is_over(last: Sequence[Step]) -> bool:
     """Two steps in a row that were not stable."""
-    return not one.stable and not other.stable
+    return len(last) == 2 and not any(step.stable for step in last)

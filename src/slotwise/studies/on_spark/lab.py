@@ -33,10 +33,11 @@ class Trial:
 
     @property
     def key(self) -> str:
-        """The name, and a digest of all that runs."""
+        """The name, and a digest of all that runs; weights, where tuples are routed by them."""
         plan, topology = self.plan, self.plan.pipeline.topology
         routes = [
-            (plan.routing(stream), plan.weights[stream.target]) for stream in topology.streams
+            (routing := plan.routing(stream), routing == "weighted" and plan.weights[stream.target])
+            for stream in topology.streams
         ]
         runs = (
             topology,

@@ -14,29 +14,58 @@ from dataclasses import replace
 import numpy as np
 
 import slotwise
-from slotwise.model import Cluster, Goals, Node, Pipeline, Plan, Platform, Refused
+from slotwise.model import (
+    Cluster,
+    FixedLoad,
+    Goals,
+    Node,
+    Pipeline,
+    Plan,
+    Platform,
+    Profiles,
+    Refused,
+)
 from slotwise.planner import Request, plan_with
 from slotwise.prediction import predict
 from slotwise.profilers.experiment import Slot, prepared
+from slotwise.profilers.measuring import Times
 from slotwise.profilers.operators import Procedure
-from slotwise.profilers.platform import measure_platform
+from slotwise.profilers.peaks import Saturation
+from slotwise.profilers.platform import measure_hops
 from slotwise.simulation import Arrivals, simulate
 from slotwise.spark.stage import Stage, stage
 from slotwise.studies.cases import OWN, PAIRS, highest_rate, routed_by_weights, scheduler
+from slotwise.studies.on_spark import climbing
 from slotwise.studies.on_spark import points as tables
 from slotwise.studies.on_spark.climbing import Climb, climb
 from slotwise.studies.on_spark.lab import Lab, Row, Trial
 from slotwise.studies.on_spark.points import PARTS, At, Point
 from slotwise.studies.on_spark.profiles import measured_pipelines, measured_platform
 from slotwise.studies.on_spark.shared_cluster import shared
+from slotwise.studies.on_spark.warming import warm_up
 from slotwise.studies.paper import paper
 from slotwise.studies.study import Effort, Study, Table
 
 SLOT = Slot(cores=0.25, memory_mb=512)
 NODES, SLOTS_PER_NODE = 3, 2
 DAGS = ("linear", "diamond", "star", "finance")
-THREAD_COUNTS = (1, 4, 16)
-"""Of an operator in a slot, for its profile; rates between them are interpolated."""
+THREAD_COUNTS = (1, 8, 24)
+"""Of an operator in a slot, for its profile; rates between them are interpolated. Where fewer fill
+the slot, more are not tried.
+"""
+PROCEDURE = Procedure(
+    Saturation(flood=Times(6.0, 4.0), confirm=Times(1.0, 4.0), fewest=40),
+    most_threads=THREAD_COUNTS[-1],
+    with_costs=False,
+    counts=THREAD_COUNTS,
+    until_full=True,
+)
+ALIKE = {"pi-1": "pi", "pi-2": "pi"}
+"""Operators of applications that take the time of a micro-DAG's, whatever else they compute: they
+have its profile, as in the paper.
+"""
+WEIGHTED_PARTS = (0.9, 1.2, 1.6)
+"""Steps of plans that are routed by weights, of which only the highest rate is asked for."""
 RATE_STEP = 0.02
 """Planned and simulated rates are found to this part of themselves."""
 SIMULATED_INPUTS = 20_000
@@ -59,7 +88,9 @@ def study(lab: Lab) -> Study:
         if key[1] == OWN and _gains(plan, routed := _weighted(plan))
     }
     trials = [_trial(" ".join(key), plan) for key, plan in plans.items()]
-    trials += [_trial(" ".join((*key, "weighted")), plan) for key, plan in weighted.items()]
+    trials += [
+        _trial(" ".join((*key, "weighted")), plan, WEIGHTED_PARTS) for key, plan in weighted.items()
+    ]
     rows = lab.measured(trials, lambda: _stage(list(plans.values())))
     points = [
         _point(key, plan, rows, lab.effort)
@@ -69,25 +100,23 @@ def study(lab: Lab) -> Study:
 
 
 def measured(lab: Lab, dags: Sequence[str]) -> Mapping[str, Pipeline]:
-    """The DAGs on `cluster`, with measured profiles. The platform's costs are measured with a whole
-    core: a smaller quota would hold up the highest rates.
+    """The DAGs on `cluster`, with measured profiles of all operators between source and sink, and
+    the platform's costs in the same slot.
     """
-    platform = measured_platform(lab, lambda: prepared(Slot(), lab.progress), measure_platform)
-    pipelines = {dag: _on_cluster(slotwise.load(dag), platform) for dag in dags}
-    procedure = Procedure(
-        most_threads=THREAD_COUNTS[-1],
-        most_end_threads=1,
-        with_costs=False,
-        counts=THREAD_COUNTS,
-    )
     with shared(lambda: prepared(SLOT, lab.progress)) as on:
-        return measured_pipelines(lab, on, pipelines, procedure)
+        platform = measured_platform(lab, on, measure_hops)
+        pipelines = {dag: _on_cluster(slotwise.load(dag), platform) for dag in dags}
+        return measured_pipelines(lab, on, pipelines, PROCEDURE, ("operator",), ALIKE)
 
 
 def _on_cluster(pipeline: Pipeline, platform: Platform) -> Pipeline:
+    """Sources and sinks have one thread, and no work but their hops."""
+    ends = {
+        each.name: FixedLoad() for each in pipeline.topology.operators if each.kind != "operator"
+    }
     return replace(
         pipeline,
-        profiles=replace(pipeline.profiles, slot_memory_mb=float(SLOT.memory_mb)),
+        profiles=Profiles({**pipeline.profiles.by_operator, **ends}, float(SLOT.memory_mb)),
         catalog=(),
         cluster=cluster(),
         platform=platform,
@@ -141,20 +170,20 @@ def _weighted(plan: Plan) -> Plan:
 
 @contextmanager
 def _stage(plans: Sequence[Plan]) -> Iterator[Stage]:
-    """With room for all threads of any plan's slot; after a first query, in which Java compiles."""
+    """With room for all threads of any plan's slot, and warm."""
     with stage(
         cluster(),
         threads_per_slot=max(int(np.bincount(plan.placement.slots).max()) for plan in plans),
         slot_memory_mb=SLOT.memory_mb,
         cores=SLOT.cores,
     ) as on:
-        climb(on, plans[0], parts=(0.5, 0.7))
+        warm_up(on)
         yield on
 
 
-def _trial(name: str, plan: Plan) -> Trial:
+def _trial(name: str, plan: Plan, parts: Sequence[float] = climbing.PARTS) -> Trial:
     def measure(on: Stage, plan: Plan) -> Row:
-        return climb(on, plan, work="none").row()
+        return climb(on, plan, parts, work="none").row()
 
     return Trial(name, plan, measure)
 
@@ -199,10 +228,13 @@ def told(points: Sequence[Point], effort: Effort) -> Study:
             f"{NODES} nodes with {SLOTS_PER_NODE} slots each on one machine; a slot is an executor "
             f"with a CPU quota of {SLOT.cores:g} cores and {SLOT.memory_mb} MB.",
             "Profiles and the platform's costs are measured on the same machine: an operator alone "
-            f"in such a slot, with {', '.join(map(str, THREAD_COUNTS))} threads.",
+            f"in such a slot, with {', '.join(map(str, THREAD_COUNTS))} threads, or until they "
+            "fill the slot. Operators of finance that compute π have the profile of that of "
+            "linear, as in the paper. Sources and sinks have one thread, and no work but hops.",
             "The measured rate is the highest step at which no thread is asked for more than it "
-            "can do, or what comes out at the next one; steps are 10 to 20 % of the predicted "
-            "capacity.",
+            "can do, or what comes out at the next one, which is more than it can do; steps are "
+            f"{', '.join(f'{part:.0%}' for part in climbing.PARTS)} of the predicted capacity, "
+            f"{climbing.MEASURED_S:g} s each.",
             f"Routing weights are measured where they are predicted to gain {LEAST_GAIN:.0%} "
             "or more.",
             "Memory is the heap that is live after a garbage collection.",

@@ -34,7 +34,9 @@ from slotwise.model import (
 )
 from slotwise.prediction import predict
 from slotwise.profilers.experiment import Slot, prepared
+from slotwise.profilers.measuring import Times
 from slotwise.profilers.operators import Procedure
+from slotwise.profilers.peaks import Saturation
 from slotwise.profilers.platform import measure_hops
 from slotwise.simulation import Arrivals, simulate
 from slotwise.spark.stage import Stage, stage
@@ -49,10 +51,10 @@ from slotwise.studies.on_spark.deploying import (
     p_deployer,
 )
 from slotwise.studies.on_spark.deployments import Deployments, told
-from slotwise.studies.on_spark.holding import held
 from slotwise.studies.on_spark.lab import Lab, Row, Trial
 from slotwise.studies.on_spark.profiles import measured_pipelines, measured_platform
 from slotwise.studies.on_spark.shared_cluster import On, shared
+from slotwise.studies.on_spark.warming import warm_up
 from slotwise.studies.p_deployer import metis_plan
 from slotwise.studies.study import Effort, Study
 
@@ -68,6 +70,7 @@ TYPES = {
 """What operators of the paper's four types do with a tweet (section 7.1.1), for a small quota."""
 SOJOURN = ("sojourn",)
 """Operators of which METIS gets more tasks, as in the paper."""
+PROCEDURE = Procedure(Saturation(flood=Times(6.0, 4.0), confirm=Times(1.0, 4.0)), most_threads=1)
 STEPS = 2
 """For each target: the plan holds if one of them shows it."""
 SIMULATED_INPUTS = 20_000
@@ -77,8 +80,7 @@ def study(lab: Lab) -> Study:
     pipelines = measured(lab)
     factors = lab.effort.pick(FACTORS, FACTORS[:1])
     targets = {name: targets_of(pipeline, factors) for name, pipeline in pipelines.items()}
-    first = next(iter(pipelines))
-    with shared(lambda: _cluster(pipelines[first], targets[first][0])) as on:
+    with shared(_cluster) as on:
         ways: dict[str, Try] = {
             "predicted": predicted,
             "simulated": partial(simulated, lab.effort),
@@ -127,7 +129,7 @@ def measured(lab: Lab) -> Mapping[str, Pipeline]:
     on_machines = {name: small(pipeline) for name, pipeline in given.items()}
     with shared(lambda: prepared(SLOT, lab.progress)) as on:
         platform = measured_platform(lab, on, measure_hops)
-        found = measured_pipelines(lab, on, on_machines, Procedure(most_threads=1), ("operator",))
+        found = measured_pipelines(lab, on, on_machines, PROCEDURE, ("operator",))
     return {
         name: replace(in_proportion(pipeline), platform=platform)
         for name, pipeline in found.items()
@@ -236,15 +238,12 @@ def cluster() -> Cluster:
 
 
 @contextmanager
-def _cluster(pipeline: Pipeline, target: float) -> Iterator[Stage]:
-    """After a first query on all machines, in which Java compiles."""
-    plan = metis_plan(pipeline, target, MOST_MACHINES, SOJOURN)
+def _cluster() -> Iterator[Stage]:
     with stage(
         cluster(),
         threads_per_slot=THREADS_PER_SLOT,
         slot_memory_mb=SLOT.memory_mb,
         cores=SLOT.cores,
     ) as on:
-        with on.without_quota():
-            held(on, plan, warm_up_s=5.0, measured_s=5.0, rate=target / 3)
+        warm_up(on)
         yield on
