@@ -2,12 +2,13 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help setup jdk mvn test test-quick lint demo bench bench-spark studies clean
+.PHONY: help setup jdk npm mvn chromium test test-quick lint demo bench bench-spark studies clean
 
 BIN := .venv/bin
 READY := .venv/.ready
 JAR := src/slotwise/spark/jars/slotwise-spark.jar
 ARCHIVE := $(JAR:.jar=.jsa)
+VENDOR := src/slotwise/dashboard/page/vendor
 PYTHONS := python3.11 python3.12 python3.13 python3
 DOUBLED := --for 2m --schedule step:at=30s,factor=2 --period 5s --controller look-ahead
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -16,7 +17,7 @@ help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## */\1|/' \
 	  | while IFS='|' read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
 
-setup: jdk $(READY) $(JAR) $(ARCHIVE)  ## make .venv with the pinned packages; a JDK from apt if there is no javac
+setup: jdk npm $(READY) $(JAR) $(ARCHIVE) $(VENDOR)/npm.json  ## make .venv with the pinned packages; a JDK and npm from apt if they are missing
 
 $(READY): requirements.txt pyproject.toml
 	@set -e; \
@@ -38,9 +39,12 @@ $(READY): requirements.txt pyproject.toml
 	$(BIN)/slotwise simulate examples/orders.yaml $(DOUBLED) >/dev/null 2>&1 || test $$? = 99; \
 	touch $@
 
-# Installing compiles jvm/, too; this is for what changed since.
+# Installing does the same, too; these are for what changed since.
 $(JAR): $(READY) hatch_build.py $(shell find jvm/src jvm/resources -type f)
 	@$(BIN)/python hatch_build.py
+
+$(VENDOR)/npm.json: $(READY) hatch_npm.py npm.json
+	@$(BIN)/python hatch_npm.py && touch $@
 
 # Spark runs without it, only it starts more slowly.
 $(ARCHIVE): $(JAR)
@@ -57,6 +61,29 @@ jdk:
 	$${sudo:-} apt-get update -qq; \
 	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openjdk-17-jdk-headless
 
+npm:
+	@set -e; \
+	if command -v npm >/dev/null || [ -f $(VENDOR)/npm.json ]; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null; then \
+	  echo 'make: no npm and no apt-get to get it with: install Node.js with npm' >&2; exit 1; \
+	fi; \
+	if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
+	echo 'installing npm'; \
+	$${sudo:-} apt-get update -qq; \
+	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends npm
+
+# Tests of the page look at it in Chromium.
+chromium:
+	@set -e; \
+	if command -v chromium >/dev/null; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null; then \
+	  echo 'make: no chromium and no apt-get to get it with: install Chromium' >&2; exit 1; \
+	fi; \
+	if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
+	echo 'installing Chromium'; \
+	$${sudo:-} apt-get update -qq; \
+	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
+
 # Tests with topics get Kafka's broker and Spark's connector by it.
 mvn:
 	@set -e; \
@@ -70,7 +97,7 @@ mvn:
 	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq maven
 
 # A pause of a busy machine may fail a test on a cluster once; what is wrong fails again.
-test: test-quick mvn  ## style, types, and all tests: quick ones first, then those on a Spark cluster here
+test: test-quick mvn chromium  ## style, types, and all tests: quick ones first, then those on a Spark cluster here
 	@$(BIN)/python -m pytest -m cluster || { \
 	  echo 'those that failed once more, in a session of their own'; \
 	  $(BIN)/python -m pytest -m cluster --last-failed --last-failed-no-failures none; \
@@ -100,5 +127,5 @@ studies: setup  ## run the studies in full, and put their results into docs/refe
 	@$(BIN)/python docs/reference/measure_studies.py
 
 clean:  ## remove .venv and all that tools leave behind
-	rm -rf .venv src/slotwise/spark/jars .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv src/slotwise/spark/jars $(VENDOR) .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

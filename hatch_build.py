@@ -1,4 +1,5 @@
-"""Compiles jvm/ against the jars of the installed pyspark into the jar that the wheel carries.
+"""Makes what the wheel carries besides Python: compiles jvm/ against the jars of the installed
+pyspark into a jar, and fetches the third-party files of the page from npm (hatch_npm.py).
 
 A build hook of hatchling; `python hatch_build.py` does the same by hand.
 """
@@ -18,6 +19,9 @@ from typing import Any
 ROOT = Path(__file__).parent
 JAR = ROOT / "src" / "slotwise" / "spark" / "jars" / "slotwise-spark.jar"
 RELEASE = "17"
+
+sys.path.append(str(ROOT))  # hatchling runs this file from anywhere
+from hatch_npm import fetch_page_files  # noqa: E402
 
 
 def build_jar() -> Path:
@@ -84,14 +88,16 @@ except ModuleNotFoundError:  # by hand, where hatchling is not installed
     pass
 else:
 
-    class JarHook(BuildHookInterface):  # type: ignore[type-arg]
+    class Hook(BuildHookInterface):  # type: ignore[type-arg]
         """Before the wheel, or the editable install, is made."""
 
         PLUGIN_NAME = "custom"
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
             build_jar()
+            fetch_page_files()
 
 
 if __name__ == "__main__":
-    print(build_jar().relative_to(ROOT), file=sys.stderr)
+    for made in (build_jar(), fetch_page_files()):
+        print(made.relative_to(ROOT), file=sys.stderr)

@@ -99,6 +99,9 @@ class Step:
     decided_in_s: float = 0.0
 
 
+EachStep = Callable[["Adaptation", Step], None]
+
+
 @dataclass
 class Adaptation:
     """A controller at work on a deployment. `steps` drives it."""
@@ -118,6 +121,8 @@ class Adaptation:
     """The ids of changes that a person has forced, in this run or in those that it goes on from."""
     each_forced: Callable[[str], None] = lambda id: None
     """Called with the id of one that is over."""
+    each_step: EachStep = lambda loop, step: None
+    """Called after each period, with its step."""
     _ready_s: float = 0.0
     """Figures from before this are not decided upon."""
     _stepped_s: float | None = None
@@ -135,7 +140,9 @@ class Adaptation:
             step = self._step(min(self.rules.period_s, left_s))
             happened = tuple(self.deployment.events[self.told :])
             self.told += len(happened)
-            yield replace(step, events=happened)
+            step = replace(step, events=happened)
+            self.each_step(self, step)
+            yield step
 
     def _step(self, period_s: float) -> Step:
         since_s = self.deployment.now_s() if self._stepped_s is None else self._stepped_s

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slotwise import registry
-from slotwise.adaptation import Adaptation, Rules, Step
+from slotwise.adaptation import Adaptation, EachStep, Rules, Step
 from slotwise.adaptation_journal import journaled
 from slotwise.adaptation_summary import Account
 from slotwise.controllers.base import Controller
@@ -27,6 +27,8 @@ class Following:
     """The journal."""
     control: Path | None = None
     """The control file."""
+    each_step: EachStep = lambda loop, step: None
+    """As Adaptation.each_step."""
 
     @classmethod
     def by(
@@ -46,7 +48,14 @@ class Following:
 
     def loop(self, deployment: Deployment) -> Adaptation:
         goals = deployment.plan.pipeline.goals
-        return Adaptation(deployment, self.controller, goals, self.rules, self.control)
+        return Adaptation(
+            deployment,
+            self.controller,
+            goals,
+            self.rules,
+            self.control,
+            each_step=self.each_step,
+        )
 
 
 def follow(

@@ -40,7 +40,7 @@ class Head:
     @classmethod
     def of(cls, loop: Adaptation) -> Head:
         name = loop.deployment.plan.pipeline.topology.name
-        return cls(name, str(_choice(loop.controller)), loop.rules, loop.goals)
+        return cls(name, str(choice_of(loop.controller)), loop.rules, loop.goals)
 
 
 def journaled(loop: Adaptation, seconds: float, path: Path | None) -> Iterator[Step]:
@@ -151,7 +151,7 @@ def _decision_data(decision: Decision, step: Step, new: int | None) -> dict[str,
     }
 
 
-def _choice(controller: Controller) -> Choice:
+def choice_of(controller: Controller) -> Choice:
     """Its name and the options that differ from their defaults; a controller's fields are its
     options.
     """

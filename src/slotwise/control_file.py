@@ -62,6 +62,22 @@ def read_control(path: Path | None) -> Control:
         raise SlotwiseError(f"the control file {path}: {error}") from None
 
 
+def write_control(path: Path, control: Control) -> None:
+    """All of it or nothing: a run may read it at any moment. Raises SlotwiseError."""
+    force = control.force
+    data = {
+        "hold": control.hold,
+        "forbid": sorted(control.forbid),
+        **({} if force is None else {"force": {"id": force.id, "plan": force.plan}}),
+    }
+    try:
+        written = path.with_name(f".{path.name}.new")
+        written.write_text(json.dumps(data) + "\n", encoding="utf-8")
+        written.replace(path)
+    except OSError as error:
+        raise SlotwiseError(f"the control file {path} cannot be written ({error})") from None
+
+
 def forced_plan(forced: Forced, path: Path) -> Plan:
     """The plan that the control file at `path` names. Raises SlotwiseError."""
     from slotwise.spec.plan_json import read_plan

@@ -40,6 +40,13 @@ COMMANDS = {
 
         Without --plan, the spec is planned first. Ctrl-C ends the run early and prints its summary.
         Exits with 99 if the run misses a goal, and with 1 if it is unstable otherwise.""",
+    "ui": """Serve a page that shows runs: as they were, and as they go on.
+
+        RUN is the number of a run that is kept, or 'last'. `slotwise run --page` serves the page of
+        a run while it goes on.""",
+    "runs": """List, show, compare, export and remove the runs that are kept.
+
+        Each 'slotwise run', and each 'slotwise simulate' with a controller, is kept.""",
     "replay": """Decide a recorded run again with another controller, and show the differences.
 
         RUN is a file that --decisions wrote. The run itself stays as it was: each decision starts
@@ -89,7 +96,8 @@ for _number, (_name, _help) in enumerate(COMMANDS.items()):
         name=_name,
         help=cleandoc(_help),
         sort_key=_number,
-        help_epilogue="",
+        # One with commands of its own has its own epilogue.
+        **({} if _name == "runs" else {"help_epilogue": ""}),
     )
 app.register_install_completion_command(help="Install completion for your shell.")
 

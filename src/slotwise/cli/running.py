@@ -25,20 +25,20 @@ from slotwise.cli.parameters import (
     Scale,
     Spec,
 )
+from slotwise.cli.showing import CONTROL, HOST, PORT, Host, Page, Port, Report, RunsFile, Showing
 from slotwise.json_data import json_data, json_text
 
 if TYPE_CHECKING:
     from slotwise.adaptation_following import Following
     from slotwise.cli.watching import Tell
     from slotwise.model import Observation, Plan
+    from slotwise.runs import Head, Recorder
     from slotwise.spark.cluster import Site
     from slotwise.spark.query.outline import Outline
     from slotwise.spark.run import Options, Run
     from slotwise.spark.run_summary import RunSummary
 
 Folder = Annotated[Path | None, Parameter(show_default=False)]
-CONTROL = "control.json"
-"""The control file, beside the checkpoint."""
 
 
 def run(
@@ -109,6 +109,11 @@ def run(
     period: Period = None,
     decisions: Decisions = None,
     control: ControlFile = None,
+    page: Page = False,
+    host: Host = HOST,
+    port: Port = PORT,
+    report: Report = None,
+    runs: RunsFile = None,
     json: Json = False,
 ) -> int:
     """Start, watch and stop one plan, and show what it did."""
@@ -120,6 +125,8 @@ def run(
     from slotwise.spark.run_summary import last_plan
 
     follows = adapting(controller, apply, period, decisions, control)
+    showing = Showing(page, host, port, report, runs)
+    showing.check()
     scheduled = schedules.schedule(schedule) if schedule else None
     site = Site(master, slot_memory_mb, cores_per_slot)
     planned = _plan(spec, plan, rate, placer, scale, site)
@@ -144,7 +151,11 @@ def run(
         )
         if follows is not None and follows.control is None:
             follows = dataclasses.replace(follows, control=where.parent / CONTROL)
-        summary = _run(found, options, site, duration, warm_up, follows)
+        head = _head(found, options, follows)
+        with showing.recording(head) as recorder:
+            if follows is not None and recorder is not None:
+                follows = dataclasses.replace(follows, each_step=recorder.stepped)
+            summary = _run(found, options, site, duration, warm_up, follows, recorder)
     return _report(summary, json)
 
 
@@ -207,8 +218,9 @@ def _run(
     duration: float,
     warm_up: float,
     follows: Following | None,
+    recorder: Recorder | None,
 ) -> RunSummary:
-    from slotwise.cli.watching import watched
+    from slotwise.cli.watching import recorded, watched
     from slotwise.spark.run_summary import summarized
     from slotwise.spark.start_up import Timeline
 
@@ -218,6 +230,8 @@ def _run(
     def watching(running: Run) -> Iterator[Tell]:
         note(f"start-up: {times.seconds:.1f} s{_faster()}")
         with watched(running) as tell:
+            if recorder is not None:
+                recorded(running, recorder)
             yield tell
 
     return summarized(
@@ -230,6 +244,14 @@ def _run(
         watching=watching,
         following=follows,
     )
+
+
+def _head(found: Outline, options: Options, follows: Following | None) -> Head:
+    from slotwise.runs import Head
+
+    rate = options.given(found.plan).rate
+    assert rate is not None
+    return Head.of(found.plan, "measured", rate, follows)
 
 
 def _faster() -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import CycloptsError, Group, Parameter
@@ -22,6 +24,18 @@ from slotwise.cli.parameters import (
     Rate,
     integer_from,
 )
+from slotwise.cli.showing import (
+    CONTROL,
+    HOST,
+    PORT,
+    Host,
+    Page,
+    Port,
+    Report,
+    RunsFile,
+    Showing,
+    write_plan_report,
+)
 from slotwise.json_data import json_text
 
 if TYPE_CHECKING:
@@ -34,6 +48,8 @@ _SIMULATION = Group("Simulation", sort_key=2)
 _SWEEP = Group("Sweeps", sort_key=3)
 _FOR_SWEEPS = ("sweep", "master", "journal", "csv")
 _FOR_BOTH = ("json", "output")
+_USUAL = {"host": HOST, "port": PORT}
+"""Options that have a value where they are not given."""
 
 Source = Annotated[
     str | None,
@@ -132,6 +148,11 @@ def simulate(
     period: Period = None,
     decisions: Decisions = None,
     control: ControlFile = None,
+    page: Page = False,
+    host: Host = HOST,
+    port: Port = PORT,
+    report: Report = None,
+    runs: RunsFile = None,
     json: Json = False,
     output: Annotated[
         Path | None,
@@ -161,6 +182,7 @@ def simulate(
 ) -> int:
     """Simulate one plan, a plan under a controller, or a sweep, and show the result."""
     given = {name: value for name, value in locals().items() if value not in (None, False)}
+    given = {name: value for name, value in given.items() if _USUAL.get(name) != value}
     _check_together(set(given))
     if sweep is not None:
         from slotwise.cli.sweep import run_sweep
@@ -171,15 +193,20 @@ def simulate(
     if tuples is not None and duration is not None:
         raise _usage("--tuples cannot be used with --duration: remove one of them")
     follows = adapting(controller, apply, period, decisions, control)
+    showing = Showing(page, host, port, report, runs)
+    if follows is None and (page or runs):
+        option = "--page" if page else "--runs"
+        raise _usage(f"{option} is for a simulation under a controller: add --controller")
+    showing.check()
     if follows is not None and duration is None:
         raise _usage("a run under a controller requires the simulated time, such as --for 1h")
     options = _options(arrivals, schedule, service, keys, buffers, routing, network)
     options = replace(options, seed=seed)
     made = _plan(spec, rate, (allocator, provisioner, placer))
     if follows is not None and duration is not None:
-        return _adapt(made, rate, options, duration, follows, json, output)
+        return _adapt(made, rate, options, duration, follows, showing, json, output)
     options = replace(options, tuples=tuples, duration_s=duration)
-    return _simulate(made, rate, options, json, output)
+    return _simulate(made, rate, options, report, json, output)
 
 
 def _check_together(given: set[str]) -> None:
@@ -243,7 +270,12 @@ def _options(
 
 
 def _simulate(
-    plan: Plan, rate: float | None, options: Options, json: bool, output: Path | None
+    plan: Plan,
+    rate: float | None,
+    options: Options,
+    report: Path | None,
+    json: bool,
+    output: Path | None,
 ) -> int:
     import slotwise
     from slotwise.report.observation import observation_report
@@ -259,6 +291,8 @@ def _simulate(
         json=json,
         output=output,
     )
+    if report is not None:
+        write_plan_report(plan, seen, report)
     return note_verdicts(verdicts, seen)
 
 
@@ -268,15 +302,25 @@ def _adapt(
     options: Options,
     seconds: float,
     follows: Following,
+    showing: Showing,
     json: bool,
     output: Path | None,
 ) -> int:
     from slotwise.cli.adapting import follow, report_adaptation
+    from slotwise.runs import Head
     from slotwise.simulation import SimulatedDeployment
 
     deployment = SimulatedDeployment.for_periods(plan, follows.rules.period_s, rate, options)
-    loop = follows.loop(deployment)
-    account = follow(loop, seconds, follows.decisions)
+    with ExitStack() as stack:
+        if showing.page and follows.control is None:
+            folder = stack.enter_context(TemporaryDirectory(prefix="slotwise-control-"))
+            follows = replace(follows, control=Path(folder) / CONTROL)
+        loop = follows.loop(deployment)
+        head = Head.of(plan, "simulated", plan.rate if rate is None else rate, follows)
+        recorder = stack.enter_context(showing.recording(head))
+        if recorder is not None:
+            loop.each_step = recorder.stepped
+        account = follow(loop, seconds, follows.decisions)
     return report_adaptation(loop, account, json=json, output=output)
 
 

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 from slotwise.cli.output import console, note
 
 if TYPE_CHECKING:
+    from slotwise.runs import Recorder
     from slotwise.spark.run import Run
 
 LINE_SECONDS = 10.0
+WINDOW_S = 5.0
+"""What is shown and kept each second is of so many seconds."""
 
 Tell = Callable[[str], None]
 """Shows a line, above the table if there is one."""
@@ -28,6 +31,20 @@ def watched(running: Run) -> Iterator[Tell]:
     with _live(running) as tell, _ended_by_ctrl_c() as is_over:
         running.is_over = is_over
         yield tell
+
+
+def recorded(running: Run, recorder: Recorder) -> None:
+    """Hand on what is seen each second, beside showing it."""
+    shown = running.each_report
+
+    def each(running: Run) -> None:
+        shown(running)
+        recorder.happened(running)
+        if seen := running.observation(last_s=WINDOW_S):
+            at_s = running.now_s() if seen.end_s is None else seen.end_s
+            recorder.saw(at_s, running.plan, seen)
+
+    running.each_report = each
 
 
 @contextmanager
@@ -62,7 +79,7 @@ def _live(running: Run) -> Iterator[Tell]:
     with Live(console=console(stderr=True), transient=True, auto_refresh=False) as live:
 
         def show(running: Run) -> None:
-            seen, predicted = running.observation(last_s=5), running.plan.predicted
+            seen, predicted = running.observation(last_s=WINDOW_S), running.plan.predicted
             if seen is not None and predicted is not None:
                 live.update(observation_report(running.plan, predicted, seen), refresh=True)
 

@@ -1,0 +1,102 @@
+// A chart as ECharts takes it. Tooltips are drawn on the canvas: names never become HTML.
+import { clock, whole } from "page/figures.js";
+import { MARKS } from "page/marks.js";
+
+const FONT = "system-ui, sans-serif";
+const DASHES = ["solid", [7, 3], [2, 3], [9, 3, 2, 3]];
+const COLOURS = ["first", "second", "third", "fourth"];
+
+export function options({ lines, goals, predictions, at, marks, write, colours }) {
+  const limits = goals.filter(([, value]) => value != null);
+  const expected = predictions.filter(([, values]) => values.some((value) => value != null));
+  const text = { color: colours.quiet, fontFamily: FONT, fontSize: 11 };
+  return {
+    animation: false,
+    textStyle: { fontFamily: FONT },
+    grid: { left: 8, right: 14, top: 42, bottom: 6, containLabel: true },
+    legend: { left: 0, top: 0, itemWidth: 22, itemHeight: 8, textStyle: { ...text, fontSize: 12 }, inactiveColor: colours.line },
+    tooltip: {
+      trigger: "axis",
+      renderMode: "richText",
+      confine: true,
+      backgroundColor: colours.surface,
+      borderColor: colours.line,
+      textStyle: { ...text, color: colours.ink, fontSize: 12 },
+      formatter: (points) => tooltip(points, write, marks, at),
+    },
+    xAxis: {
+      type: "value",
+      min: "dataMin",
+      max: "dataMax",
+      axisLabel: { ...text, formatter: clock, hideOverlap: true, showMinLabel: true },
+      axisLine: { lineStyle: { color: colours.line } },
+      axisTick: { show: false },
+      splitLine: { show: false },
+      interval: step(at.at(-1) - at[0]),
+    },
+    yAxis: {
+      type: "value",
+      min: 0,
+      splitNumber: 4,
+      minInterval: write === whole ? 1 : 0,
+      axisLabel: { ...text, formatter: (value) => write(value) },
+      splitLine: { lineStyle: { color: colours.line, opacity: 0.6 } },
+    },
+    series: [
+      ...lines.map(([name, values], position) => line(name, at, values, colours[COLOURS[position]], DASHES[position], position === 0 && marked(marks, at, colours))),
+      ...expected.map(([name, values]) => line(name, at, values, colours.quiet, [1, 3], false)),
+      ...limits.map(([name, value]) => line(name, ends(at), [value, value], colours.goal, [12, 4], false)),
+    ],
+  };
+}
+
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+
+// Round times, about five of them.
+const step = (seconds) => STEPS.find((each) => seconds / each <= 5) ?? seconds / 5;
+
+const ends = (at) => [at[0], at.at(-1)];
+
+function line(name, at, values, colour, dash, markLine) {
+  return {
+    name,
+    type: "line",
+    symbol: "none",
+    sampling: "lttb",
+    emphasis: { disabled: true },
+    itemStyle: { color: colour },
+    lineStyle: { width: 1.8, type: dash, color: colour },
+    data: at.map((time, position) => [time, values[position] ?? "-"]),
+    ...(markLine && { markLine }),
+  };
+}
+
+function marked(marks, at, colours) {
+  const [first, last] = ends(at);
+  return {
+    silent: true,
+    symbol: "none",
+    animation: false,
+    data: marks
+      .filter(({ at_s: time }) => time >= first && time <= last)
+      .map(({ at_s: time, kind }) => {
+        const { letter, colour, dash } = MARKS[kind];
+        return {
+          xAxis: time,
+          lineStyle: { color: colours[colour], type: dash, width: 1.2 },
+          label: { formatter: letter, color: colours[colour], fontFamily: FONT, fontWeight: 700, fontSize: 11, distance: 3 },
+        };
+      }),
+  };
+}
+
+function tooltip(points, write, marks, at) {
+  if (!points.length) return "";
+  const time = points[0].axisValue ?? points[0].value[0];
+  const rows = points.filter(({ value }) => value[1] !== "-").map(({ seriesName, value }) => `${seriesName}: ${write(value[1])}`);
+  const near = (at.at(-1) - at[0]) / 100;
+  const happened = marks.filter(({ at_s: when }) => Math.abs(when - time) <= near).map(({ kind, text }) => `${MARKS[kind].letter}: ${shortened(text)}`);
+  return [clock(time), ...rows, ...happened].join("\n");
+}
+
+const shortened = (text) => (text.length > 90 ? `${text.slice(0, 89)}…` : text);
