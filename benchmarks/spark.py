@@ -2,8 +2,8 @@
 
     python -m benchmarks.spark [NAME ...]
 
-NAME is one of start_up, prepared, diamond, chain, changes, recovery, restart; all if none is given.
-Two slots on two nodes. What must hold is printed beside what was measured.
+NAME is one of start_up, prepared, diamond, chain, changes, rescaling, recovery, restart; all if
+none is given. Two slots on two nodes. What must hold is printed beside what was measured.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MODEL = builders.cluster(2, 1)
 THREADS_PER_SLOT = 32
 WARM_UP_SECONDS, SECONDS = 25.0, 20.0
 TURNS, CHAIN_SECONDS = 5, 8.0
-CHANGES = 20
+CHANGES, RESTARTS = 20, 10
 KILLS = 3
 Row = tuple[str, str, str]
 
@@ -210,6 +210,20 @@ def changes(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
     ]
 
 
+def rescaling(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
+    """other threads, by a restart from the checkpoint, one after the other"""
+    of = topology("s>a", "a>k")
+    few, many = (plan(of, {"a": threads}, on=MODEL, rate=500) for threads in (1, 3))
+    pauses = []
+    with running(spark, few, folder, batch_seconds=2.0) as run:
+        await_tuples(run)
+        for change in range(RESTARTS):
+            pauses.append(run.apply(few if change % 2 else many).pause_s)
+            note(f"paused {pauses[-1]:.2f} s")
+    text = f"{RESTARTS} restarts with other threads, longest pause, s (median {median(pauses):.2f})"
+    return [(text, f"{max(pauses):.2f}", "under 3")]
+
+
 def recovery(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
     """an executor killed: until tuples come to the end again"""
     of = plan(topology("s>a", "a>k"), on=MODEL, rate=500)
@@ -238,7 +252,7 @@ def restart(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
             new = set(written_files(folder)) - known
             again.append(min(file.stat().st_mtime for file in new) - began)
             began = time.time()
-            counting.worker(program.pid).kill()
+            counting.workers(program.pid)[0].kill()
             wait_until(lambda since=began: any(row["ts"] > 1e6 * since for row in written(folder)))
             without.append(time.time() - began)
     return [
@@ -271,6 +285,7 @@ MEASURES: tuple[Callable[[SparkSession, Path, Timeline], list[Row]], ...] = (
     diamond,
     chain,
     changes,
+    rescaling,
     recovery,
     restart,
 )

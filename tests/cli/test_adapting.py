@@ -29,7 +29,7 @@ def small(run: Run, tmp_path: Path) -> None:
 def test_the_table_has_what_it_cost_and_each_change_beside_its_expectation(run: Run) -> None:
     ran = run(*ADAPT)
     assert ran.status == 99
-    assert ran.out.startswith("test under threshold for 0:03:00, a decision each 10 s\n")
+    assert ran.out.startswith("test under threshold for 0:03:00, a decision every 10 s\n")
     for told in ("In violation of goals, s", "Slot-hours", "Cost", "Worst p99", "Longest decision"):
         assert told in ran.out
     assert "work 2 → 3" in ran.out
@@ -60,7 +60,7 @@ def test_the_same_seed_gives_the_same_but_for_the_time_of_decisions(run: Run) ->
 
 def test_without_a_name_the_controller_is_look_ahead(run: Run) -> None:
     ran = run("simulate", "small.yaml", "--apply", "all", *STEP)
-    assert ran.out.startswith("test under look-ahead for 0:03:00, a decision each 10 s\n")
+    assert ran.out.startswith("test under look-ahead for 0:03:00, a decision every 10 s\n")
     assert "applied: " in ran.err
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 import slotwise
+from slotwise.controllers._measured import offered
 from slotwise.controllers.base import Situation
 from slotwise.controllers.drs import Drs
 from slotwise.model import Change, Decision, Goals, Observation, Pipeline, Plan
@@ -136,6 +137,16 @@ class TestRestraint:
     def test_nothing_arrives(self) -> None:
         plan = divided(self.SHORT, (8, 8, 1), 4)
         assert DRS.decide(situation(plan, offered_rate=0.0)).reason == "nothing arrives"
+
+
+def test_the_measurer_smooths_by_the_weight_of_what_was_before() -> None:
+    """D(n) = α D(n - 1) + (1 - α) d(n), once the first periods do not count any more."""
+    plan, smoothed = divided(VLD, (10, 11, 1)), 10.0
+    seen = [measured(plan, 10.0)] * 60
+    for rate in (20.0, 14.0, 17.0):
+        seen.append(measured(plan, rate))
+        smoothed = 0.8 * smoothed + 0.2 * rate
+    assert offered(seen, 0.8) == pytest.approx(smoothed)
 
 
 class TestBounds:

@@ -15,15 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from pyspark.sql import SparkSession
 
 from slotwise.model import Cluster, Node, SlotwiseError
 from slotwise.spark import cluster
 from slotwise.spark.cluster import pinning, quotas
-from slotwise.spark.waiting import await_batch, await_tuples
-from tests.spark import running as runs
 from tests.spark.conftest import wait_until
-from tests.spark.plans import plan, topology
 from tests.spark.queries import MICRO_BATCH, running, three_levels
 
 TWO_NODES = Cluster((Node("left", 1, 1.0), Node("right", 1, 1.0, speed=2.0)), slot_memory_gb=1.0)
@@ -64,9 +60,7 @@ def lose_a_worker() -> None:
 
 
 def share_a_master() -> None:
-    """The master of an embedded cluster, used as one that exists already; executors are given back
-    to it, and requested again, while a query runs.
-    """
+    """The master of an embedded cluster, used as one that exists already."""
     with cluster.embedded(THREE_SLOTS, threads_per_slot=2) as made:
         url = made.master
         assert url is not None
@@ -77,35 +71,10 @@ def share_a_master() -> None:
         except SlotwiseError as refused:
             refusal = str(refused)
         turned = Cluster(tuple(reversed(THREE_SLOTS.nodes)), slot_memory_gb=1.0)
-        given = cluster.existing(url, turned, threads_per_slot=2)
-        spark = cluster.driver(given)
-        machines = cluster.connect(spark, given)
+        spark = cluster.session(cluster.existing(url, turned, threads_per_slot=2))
         hosts = [slot.host if slot else None for slot in cluster.slots(spark)]
         told = {"pids": _everyone(), "refusal": refusal, "hosts": hosts}
-        _wait({**told, **_given_back(spark, machines), "folder": str(made.folder)})
-
-
-def _given_back(spark: SparkSession, machines: cluster.Machines) -> dict[str, Any]:
-    """A query goes over to one node less and back, at the next batch each time."""
-    whole, of = machines.cluster.model, topology("s>a", "a>k")
-    part = Cluster(whole.nodes[:1], slot_memory_gb=1.0)
-    all_slots = plan(of, on=whole, rate=200.0, slots=[0, 1, 2])
-    two_slots = plan(of, on=part, rate=200.0, slots=[0, 1, 1])
-
-    def living() -> list[str]:
-        return sorted(json.loads(cluster.scheduler(spark).executors()).values())
-
-    with tempfile.TemporaryDirectory() as name:
-        folder, seen = Path(name), [living()]
-        with runs.running(spark, all_slots, folder, machines=machines) as run:
-            await_tuples(run)
-            for wanted in (two_slots, all_slots):
-                assert run.apply(wanted).how == "next batch"
-                wait_until(lambda n=wanted.cluster.slots: len(living()) == n)
-                seen.append(living())
-            await_batch(run)
-        ids = [row["id"] for row in runs.written(folder)]
-    return {"living": seen, "complete": sorted(ids) == list(range(len(ids))) and bool(ids)}
+        _wait({**told, "folder": str(made.folder)})
 
 
 def _executors(made: cluster.SparkCluster) -> list[int]:

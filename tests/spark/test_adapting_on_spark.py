@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +29,8 @@ from tests.spark.plans import plan, topology
 from tests.spark.running import running, written
 
 pytestmark = pytest.mark.cluster
+
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -77,3 +82,18 @@ def test_machines_are_added_and_given_back_and_no_id_is_lost(
         if line["record"] == "step" and "change" in line
     ]
     assert [change["how"] for change in changes] == ["restart", "restart"]
+
+
+def test_an_existing_master_takes_executors_back_and_gives_them_again(tmp_path: Path) -> None:
+    paths = os.pathsep.join(str(path) for path in (ROOT, ROOT / "src"))
+    with (tmp_path / "errors").open("w") as errors:
+        ran = subprocess.run(
+            [sys.executable, "-m", "tests.spark.given_master"],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env={**os.environ, "PYTHONPATH": paths},
+            cwd=ROOT,
+        )
+    assert ran.returncode == 0, (tmp_path / "errors").read_text()
+    assert json.loads(ran.stdout) == {"living": [3, 2, 3], "complete": True}

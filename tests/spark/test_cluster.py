@@ -76,17 +76,12 @@ def test_a_lost_node_is_done_without_and_a_killed_program_leaves_no_process(
         assert list(left) == []
 
 
-def test_an_existing_master_gives_executors_and_takes_them_back_and_ctrl_c_leaves_nothing(
-    tmp_path: Path,
-) -> None:
+def test_an_existing_master_is_used_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     with program("share-a-master", tmp_path / "errors") as (started, told):
         assert "needs 4 executors of 2 threads and 512 MB" in told["refusal"]
         assert re.search("provided [0-3] in 5 s", told["refusal"])
         # The node with two slots stands first in that model, and second in the master's.
         assert told["hosts"] == ["127.0.0.12", "127.0.0.12", "127.0.0.11"]
-        both = ["127.0.0.11", "127.0.0.12", "127.0.0.12"]
-        assert told["living"] == [both, both[1:], both]
-        assert told["complete"]
         started.send_signal(signal.SIGINT)
         started.wait(60)
         wait_until(lambda: all_gone(told["pids"]))

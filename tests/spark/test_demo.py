@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -80,3 +81,9 @@ def test_the_story_is_told_to_its_end(
     assert story.recovered_s is not None
     assert [point.end_s for point in story.points] == sorted(p.end_s for p in story.points)
     assert timeline("test", story.points, story.spans, story.marks)
+    *phases, took, again = demo.conclusion(story)
+    assert [line.split(":")[0] for line in phases] == names
+    assert re.match(r"the change took \d+ s, with a pause of .* s \(expected: 3.00 s\)", took)
+    assert again.startswith("the goals were met again ")
+    # What was done before it watched is not the controller's.
+    assert sum("new placement" in line for line in told) == 0

@@ -290,7 +290,7 @@ def test_the_driver_is_killed_in_a_change_then_a_worker_then_ctrl_c_in_another_c
         assert "goes on with the last plan of its checkpoint: z: 1 → 2 threads" in told(tmp_path)
         wait_until(lambda: have_been("kept"))
         workers(second.pid)[0].kill()
-        wait_until(lambda: "node 'left' was lost" in sentences(steps()), seconds=120)
+        wait_until(lambda: "was lost and is started again" in sentences(steps()), seconds=120)
         seen = len(ids(tmp_path))
         wait_until(lambda: len(ids(tmp_path)) > seen, seconds=120)
         wait_until(lambda: len(workers(second.pid)) == 2)

@@ -71,7 +71,7 @@ def _progress(seconds: float) -> Iterator[Callable[[Sequence[str], float], None]
 
         def show(lines: Sequence[str], at_s: float) -> None:
             for line in lines:
-                bar.console.print(line)
+                bar.console.print(line, markup=False)
             bar.update(task, completed=at_s)
 
         yield show
@@ -112,7 +112,7 @@ def headline(loop: Adaptation, account: Account) -> str:
     name = loop.deployment.plan.pipeline.topology.name
     return (
         f"{name} under {loop.controller.name} for {clock_text(account.summary.seconds)}, a "
-        f"decision each {loop.rules.period_s:g} s"
+        f"decision every {loop.rules.period_s:g} s"
     )
 
 
