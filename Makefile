@@ -97,15 +97,15 @@ mvn:
 	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq maven
 
 # A pause of a busy machine may fail a test on a cluster once; what is wrong fails again.
-test: test-quick mvn chromium  ## style, types, and all tests: quick ones first, then those on a Spark cluster here
-	@$(BIN)/python -m pytest -m cluster || { \
+test: test-quick mvn chromium  ## style, types, and all tests: quick ones first, then those in Chromium and on a Spark cluster here
+	@$(BIN)/python -m pytest -m 'cluster or browser' || { \
 	  echo 'those that failed once more, in a session of their own'; \
-	  $(BIN)/python -m pytest -m cluster --last-failed --last-failed-no-failures none; \
+	  $(BIN)/python -m pytest -m 'cluster or browser' --last-failed --last-failed-no-failures none; \
 	}
 
-test-quick: setup lint  ## the same without a cluster
+test-quick: setup lint  ## the same without a browser and a cluster
 	$(BIN)/python -m pytest --doctest-modules src
-	$(BIN)/python -m pytest -m 'not cluster' -n auto --dist worksteal
+	$(BIN)/python -m pytest -m 'not cluster and not browser' -n auto --dist worksteal
 
 lint: setup
 	$(BIN)/ruff check .
@@ -115,8 +115,8 @@ lint: setup
 demo: setup  ## a pipeline on a Spark cluster of this machine: by Spark, as planned, at twice the rate
 	@$(BIN)/python examples/demo.py
 
-bench: setup  ## how long plans and decisions take, how good the plans are, and how true predictions are
-	@set -e; for name in allocators start_up placers decisions simulation quality default_plans prediction; do \
+bench: setup chromium  ## how long plans and decisions take, how good the plans are, how true predictions are, and how fast the page is
+	@set -e; for name in allocators start_up placers decisions simulation quality default_plans prediction page; do \
 	  echo "== $$name"; $(BIN)/python -m "benchmarks.$$name"; \
 	done
 

@@ -49,9 +49,9 @@ def imported_parts(part: str) -> dict[str, set[str]]:
 
 
 def test_the_model_knows_nobody() -> None:
-    """But for how a plan looks in a notebook, which is asked for by the notebook."""
+    """But for how a plan and an observation look in a notebook, which asks for it."""
     found = {file: parts for file, parts in imported_parts("model").items() if parts}
-    assert found == {"plan.py": {"report"}}
+    assert found == {"plan.py": {"report"}, "observation.py": {"report"}}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

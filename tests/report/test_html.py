@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import slotwise
-from slotwise.model import Goals
+from slotwise.model import Goals, StreamLoad
 from slotwise.report.html import MOST_NODES
+from slotwise.report.pictures import dataflow_svg, slots_html
+
+from ..builders import topology
 
 
 class Balance(HTMLParser):
@@ -66,3 +70,43 @@ def test_without_prediction_and_with_many_nodes() -> None:
     assert plan.machines > MOST_NODES
     text = parsed(replace(plan, predicted=None)._repr_html_()).text
     assert f"… and {plan.machines - MOST_NODES} more nodes" in text
+
+
+def test_a_notebook_shows_what_was_seen_with_the_dataflow_and_the_slots() -> None:
+    plan = slotwise.plan("diamond", 50, allocator="mba", placer="sam")
+    html = slotwise.simulate(plan, tuples=2000)._repr_html_()
+    text = parsed(html).text
+    assert "simulated in seconds" in text
+    assert "p99" in text
+    for operator, threads in plan.threads.items():
+        assert operator in text
+        assert f"{threads} × " in text
+    assert html.count("<path") == len(plan.pipeline.topology.streams)
+    for node in plan.cluster.nodes:
+        assert f"{node.name}/0" in text
+    assert "<script" not in html
+    assert re.findall('https?://[^"]*', html) == ["http://www.w3.org/2000/svg"]
+
+
+def test_a_dataflow_with_a_loop_is_drawn_and_names_are_escaped() -> None:
+    of = topology("a<&>b:0.5", "b>c:1", "c>b:0.1!")
+    plan = slotwise.plan("vld")
+    assert plan.predicted is not None
+    loads = {load.operator: load for load in plan.predicted.operators}
+    one = next(iter(loads.values()))
+    seen = replace(
+        plan.predicted,
+        operators=tuple(replace(one, operator=each.name) for each in of.operators),
+        streams=tuple(StreamLoad(each.source, each.target, 5.0, 1.0) for each in of.streams),
+    )
+    html = dataflow_svg(seen, {"b": 3})
+    assert "a<&" not in html
+    assert "a<&" in parsed(html).text
+    assert html.count("<path") == 3
+
+
+def test_what_is_too_large_or_not_known_is_not_drawn() -> None:
+    plan = slotwise.plan("diamond", 50)
+    assert plan.predicted is not None
+    assert dataflow_svg(replace(plan.predicted, operators=(), streams=()), {}) == ""
+    assert slots_html(replace(plan.predicted, slots=())) == ""

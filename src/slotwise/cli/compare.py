@@ -11,6 +11,7 @@ from cyclopts.validators import mutually_exclusive
 from slotwise.cli import DONE, ERROR
 from slotwise.cli.output import csv_text, note, show, with_progress
 from slotwise.cli.parameters import Algorithms, Json, Rates, Spec
+from slotwise.cli.showing import Report, check_report, write_comparison_report
 from slotwise.json_data import json_text
 
 if TYPE_CHECKING:
@@ -40,11 +41,13 @@ def compare(
             negative=(), group=_FORMAT, show_default=False, help="Print CSV instead of a table."
         ),
     ] = False,
+    report: Report = None,
 ) -> int:
     """Make many plans and show their figures."""
     import slotwise
     from slotwise import comparison, registry
 
+    check_report(report)
     pipeline = slotwise.load(spec)
     chosen = allocators or registry.names("allocator"), placers or registry.names("placer")
     pairs = len(chosen[0]) * len(chosen[1])
@@ -58,6 +61,8 @@ def compare(
         from slotwise.report.comparison import comparison_report
 
         show(comparison_report(found))
+    if report is not None:
+        write_comparison_report(pipeline, found, report)
     if any(candidate.plan for candidate in found):
         return DONE
     note("slotwise: no pair has a plan")

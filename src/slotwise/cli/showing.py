@@ -14,8 +14,9 @@ from slotwise.cli.output import note, write_file
 from slotwise.cli.parameters import integer_from
 
 if TYPE_CHECKING:
+    from slotwise.comparison import Candidate
     from slotwise.dashboard.serving import Page as PageServer
-    from slotwise.model import Observation, Plan
+    from slotwise.model import Observation, Pipeline, Plan
     from slotwise.runs import Head, Recorder
 
 PAGE = Group("Page", sort_key=4)
@@ -163,4 +164,16 @@ def write_plan_report(plan: Plan, seen: Observation | None, report: Path) -> Non
 
     title = plan.pipeline.topology.name
     write_file(report, one_file(json_data(plan_document(plan, seen)), title=title))
+    note(f"wrote {report}")
+
+
+def write_comparison_report(
+    pipeline: Pipeline, candidates: Sequence[Candidate], report: Path
+) -> None:
+    """The page of a comparison."""
+    from slotwise.dashboard.comparison import comparison_document
+    from slotwise.dashboard.one_file import one_file
+
+    document = comparison_document(pipeline, candidates)
+    write_file(report, one_file(document, title=pipeline.topology.name))
     note(f"wrote {report}")

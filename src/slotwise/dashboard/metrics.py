@@ -54,7 +54,10 @@ def metrics(path: Path, only: Sequence[int] | None) -> bytes:
 
 def names() -> frozenset[str]:
     """Of all metrics."""
-    return frozenset(family.name for family in _families().values()) | {"slotwise_decisions_total"}
+    families = _families().values()
+    return frozenset(
+        f"{family.name}_total" if family.type == "counter" else family.name for family in families
+    )
 
 
 class _State(Collector):

@@ -196,6 +196,12 @@ class Observation:
     remarks: tuple[str, ...] = ()
     """What a reader must know: why it is unstable, what was cut short, a deadlock."""
 
+    def _repr_html_(self) -> str:
+        """Notebooks show this."""
+        from slotwise.report.html import observation_html
+
+        return observation_html(self)
+
     @property
     def machines(self) -> int:
         return len(self.nodes)

@@ -1,16 +1,19 @@
-"""A Plan as a small table in HTML, for notebooks: no scripts, no outside files."""
+"""A Plan, an Observation and a run in HTML, for notebooks: no scripts, no outside files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
 from slotwise.model import counted
 from slotwise.model.goals import missed
-from slotwise.report.figures import percent
+from slotwise.report.figures import figure, percent
+from slotwise.report.pictures import dataflow_svg, slots_html
 
 if TYPE_CHECKING:
+    from slotwise.model.goals import Verdict
+    from slotwise.model.observation import Observation
     from slotwise.model.plan import Plan
 
 MOST_NODES = 50
@@ -43,10 +46,62 @@ def plan_html(plan: Plan) -> str:
             f"for {plan.cost_per_hour:,.2f} per hour</p>",
             _prediction(plan),
             *(f'<p class="missed">✗ {escape(goal.reason)}</p>' for goal in missed(plan.judged())),
+            "" if plan.predicted is None else dataflow_svg(plan.predicted, plan.threads),
             _operators(plan),
             _nodes(plan),
             _reasons(plan),
             "</div>",
+        )
+    )
+
+
+def observation_html(seen: Observation) -> str:
+    """What was seen, with the dataflow and the slots; every name is escaped."""
+    threads: dict[str, int] = {}
+    for load in seen.threads:
+        threads[load.operator] = threads.get(load.operator, 0) + 1
+    latencies = ", ".join(
+        f"{name} {figure(value, '∞')} ms"
+        for name, value in (
+            ("p50", seen.latency_p50_ms),
+            ("p95", seen.latency_p95_ms),
+            ("p99", seen.latency_p99_ms),
+        )
+        if value is not None
+    )
+    window = ""
+    if seen.end_s is not None:
+        window = f" in seconds {seen.start_s or 0:,.0f} to {seen.end_s:,.0f}"
+    return "".join(
+        (
+            f'<div class="slotwise">{_STYLE}',
+            f"<p><b>{escape(seen.origin)}</b>{window}: {figure(seen.throughput)} of "
+            f"{figure(seen.offered_rate)} tuples/s; latency {escape(seen.latency_text)}"
+            f"{f' ({latencies})' if latencies else ''}</p>",
+            f'<p class="missed">unstable: {escape(str(seen.bottleneck))} is the bottleneck</p>'
+            if seen.stable is False
+            else "",
+            dataflow_svg(seen, threads),
+            slots_html(seen),
+            *(f"<p>{escape(remark)}</p>" for remark in seen.remarks),
+            "</div>",
+        )
+    )
+
+
+def summary_html(
+    plan: Plan,
+    seen: Observation | None,
+    verdicts: Sequence[Verdict],
+    events: Sequence[str],
+) -> str:
+    """What a run has shown, its goals and events."""
+    return "".join(
+        (
+            f"<p><b>{escape(plan.pipeline.topology.name)}</b></p>",
+            "" if seen is None else observation_html(seen),
+            *(f"<p>{verdict.outcome}: {escape(verdict.reason)}</p>" for verdict in verdicts),
+            *(f"<p>{escape(event)}</p>" for event in events),
         )
     )
 

@@ -55,6 +55,12 @@ class RunSummary:
     adapted: tuple[Adaptation, Account] | None = None
     """How a controller has changed the plan, and what came of it."""
 
+    def _repr_html_(self) -> str:
+        """Notebooks show this."""
+        from slotwise.report.html import summary_html
+
+        return summary_html(self.plan, self.seen, self.verdicts, self.events)
+
 
 def run(
     plan: Plan,

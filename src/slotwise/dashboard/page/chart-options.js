@@ -6,10 +6,11 @@ const FONT = "system-ui, sans-serif";
 const DASHES = ["solid", [7, 3], [2, 3], [9, 3, 2, 3]];
 const COLOURS = ["first", "second", "third", "fourth"];
 
-export function options({ lines, goals, predictions, at, marks, write, colours }) {
+export function options({ lines, goals, predictions, at, marks, write, logarithmic, colours }) {
   const limits = goals.filter(([, value]) => value != null);
   const expected = predictions.filter(([, values]) => values.some((value) => value != null));
   const text = { color: colours.quiet, fontFamily: FONT, fontSize: 11 };
+  const every = step(at.at(-1) - at[0]);
   return {
     animation: false,
     textStyle: { fontFamily: FONT },
@@ -26,17 +27,16 @@ export function options({ lines, goals, predictions, at, marks, write, colours }
     },
     xAxis: {
       type: "value",
-      min: "dataMin",
+      min: Math.floor(at[0] / every) * every,
       max: "dataMax",
       axisLabel: { ...text, formatter: clock, hideOverlap: true, showMinLabel: true },
       axisLine: { lineStyle: { color: colours.line } },
       axisTick: { show: false },
       splitLine: { show: false },
-      interval: step(at.at(-1) - at[0]),
+      interval: every,
     },
     yAxis: {
-      type: "value",
-      min: 0,
+      ...(logarithmic ? { type: "log" } : { type: "value", min: 0 }),
       splitNumber: 4,
       minInterval: write === whole ? 1 : 0,
       axisLabel: { ...text, formatter: (value) => write(value) },

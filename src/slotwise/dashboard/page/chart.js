@@ -1,5 +1,4 @@
 // One chart: lines over the run's time, drawn by ECharts while it is on the screen.
-import "echarts";
 import { html, useEffect, useMemo, useRef, useState } from "page/html.js";
 import { inTurn } from "page/in-turn.js";
 import { clock } from "page/figures.js";
@@ -8,14 +7,21 @@ import { useColours } from "page/theme.js";
 
 const GROUP = "run";
 
-export function Chart({ title, lines, goals, predictions, at, marks, write }) {
+// It comes when it is needed: the page is there before.
+export const library = () => import("echarts").then(() => globalThis.echarts);
+
+export function Chart({ title, lines, goals, predictions, at, marks, write, logarithmic }) {
   const place = useRef(null);
   const chart = useRef(null);
   const [visible, setVisible] = useState(false);
+  const [echarts, setLibrary] = useState(null);
   const colours = useColours();
 
   useEffect(() => {
-    const watch = new IntersectionObserver(([entry]) => setVisible(entry.isIntersecting), { rootMargin: "200px" });
+    const watch = new IntersectionObserver(([entry]) => {
+      setVisible(entry.isIntersecting);
+      if (entry.isIntersecting) library().then((found) => place.current && setLibrary(found));
+    }, { rootMargin: "200px" });
     watch.observe(place.current);
     const size = new ResizeObserver(() => chart.current?.resize());
     size.observe(place.current);
@@ -27,16 +33,16 @@ export function Chart({ title, lines, goals, predictions, at, marks, write }) {
   }, []);
 
   useEffect(() => {
-    if (!visible) return undefined;
+    if (!echarts || !visible) return undefined;
     return inTurn(() => {
       if (!chart.current) {
-        chart.current = globalThis.echarts.init(place.current, null, { renderer: "canvas" });
+        chart.current = echarts.init(place.current);
         chart.current.group = GROUP;
-        globalThis.echarts.connect(GROUP);
+        echarts.connect(GROUP);
       }
-      chart.current.setOption(options({ lines, goals, predictions, at, marks, write, colours }), { notMerge: true, lazyUpdate: false });
+      chart.current.setOption(options({ lines, goals, predictions, at, marks, write, logarithmic, colours }), { notMerge: true });
     });
-  }, [visible, lines, marks, colours]);
+  }, [echarts, visible, lines, marks, colours]);
 
   const said = useMemo(() => summary(title, lines, goals, predictions, at, write), [lines]);
   return html`<figure>

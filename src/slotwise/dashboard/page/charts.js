@@ -21,6 +21,7 @@ export function Charts({ history, data }) {
 function described(history, { plans, run }) {
   const goals = run.goals ?? {};
   const predicted = (name) => history.plan.map((number) => plans[number]?.predicted?.[name] ?? null);
+  const wide = isWide(history.p50, history.p99);
   return [
     {
       title: "Input rate",
@@ -31,13 +32,14 @@ function described(history, { plans, run }) {
     },
     { title: "Backlog", write: whole, lines: [["inputs due, not taken in", history.backlog]], goals: [], predictions: [] },
     {
-      title: "Latency",
+      title: wide ? "Latency, on a logarithmic scale" : "Latency",
+      logarithmic: wide,
       write: milliseconds,
       lines: [["p50", history.p50], ["p95", history.p95], ["p99", history.p99]],
       goals: ["p50", "p95", "p99"].map((name) => [`${name} goal`, goals[`latency_${name}_ms`]]),
       predictions: [["p99, predicted", predicted("latency_p99_ms")]],
     },
-    { title: "CPU of slots", write: percent, lines: cpu(history), goals: [], predictions: [] },
+    { title: "CPU of slots", write: percent, lines: Object.entries(history.slot_cpu ?? {}), goals: [], predictions: [] },
     {
       title: "Traffic between nodes",
       write: rate,
@@ -49,13 +51,11 @@ function described(history, { plans, run }) {
   ];
 }
 
-const MOST_LINES = 4;
+const WIDE = 50;
 
-// A line per slot; of many slots, the busiest, the median and the least busy at each moment.
-function cpu({ at_s: times, slot_cpu: slots = {} }) {
-  const entries = Object.entries(slots);
-  if (entries.length <= MOST_LINES) return entries;
-  const sorted = times.map((_, at) => Float64Array.from(entries.map(([, column]) => column[at]).filter((value) => value != null)).sort());
-  const pick = (part) => sorted.map((values) => (values.length ? values[Math.floor(part * (values.length - 1))] : null));
-  return [["busiest slot", pick(1)], ["median", pick(0.5)], ["least busy", pick(0)]];
+// Where one pause would leave nothing to be seen of all other times.
+function isWide(usual, highest) {
+  const known = Float64Array.from(usual.filter((value) => value > 0)).sort();
+  const most = highest.reduce((found, value) => Math.max(found, value ?? 0), 0);
+  return known.length > 0 && most > WIDE * known[Math.floor(known.length / 2)];
 }

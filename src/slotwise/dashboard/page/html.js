@@ -2,7 +2,7 @@
 import { Component, h, render } from "preact";
 import htm from "htm";
 
-export { render };
+export { Component, render };
 export { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 export const html = htm.bind(h);

@@ -2,7 +2,7 @@
 import { html, render } from "page/html.js";
 import { App } from "page/app.js";
 import * as source from "page/source.js";
-import { empty, events, isLong } from "page/state.js";
+import { empty, events, few, isLong } from "page/state.js";
 
 const root = document.getElementById("page");
 root.replaceChildren();
@@ -55,7 +55,7 @@ async function trying(action) {
 async function start() {
   const data = source.embedded();
   if (data) {
-    show({ ...empty, ...data, ended: true, link: "file" });
+    show({ ...empty, ...data, history: few(data.history), ended: true, link: "file" });
     return;
   }
   source.takeToken();
@@ -68,7 +68,7 @@ async function start() {
     source.isTrusted(),
   ]);
   const over = document.run.state !== "running";
-  show({ document, history, runs, run, trusted, ended: over, link: over ? "ended" : "live" });
+  show({ document, history: few(history), runs, run, trusted, ended: over, link: over ? "ended" : "live" });
   if (!over) follow(run);
 }
 
@@ -89,7 +89,7 @@ async function thin(run) {
   thinning = true;
   const history = await source.readHistory(run).catch(() => state.history);
   thinning = false;
-  show({ ...state, history });
+  show({ ...state, history: few(history) });
 }
 
 start().catch((problem) => render(html`<p class="waiting problem" role="alert">${problem.message}</p>`, root));

@@ -1,6 +1,6 @@
 // Cost against p99 latency, by ECharts: a diamond for each candidate on the Pareto front.
-import "echarts";
 import { html, useEffect, useRef } from "page/html.js";
+import { library } from "page/chart.js";
 import { milliseconds, money } from "page/figures.js";
 import { useColours } from "page/theme.js";
 
@@ -8,13 +8,19 @@ export function Scatter({ candidates, goal }) {
   const place = useRef(null);
   const colours = useColours();
   useEffect(() => {
-    const chart = globalThis.echarts.init(place.current);
-    chart.setOption(options(candidates, goal, colours));
-    const size = new ResizeObserver(() => chart.resize());
-    size.observe(place.current);
+    let chart = null;
+    let gone = false;
+    const size = new ResizeObserver(() => chart?.resize());
+    library().then((echarts) => {
+      if (gone) return;
+      chart = echarts.init(place.current);
+      chart.setOption(options(candidates, goal, colours));
+      size.observe(place.current);
+    });
     return () => {
+      gone = true;
       size.disconnect();
-      chart.dispose();
+      chart?.dispose();
     };
   }, [candidates, goal, colours]);
   return html`<div class="scatter" ref=${place} role="img" aria-label="Cost against p99 latency of all candidates; the table below says the same in words"></div>`;

@@ -1,6 +1,6 @@
 // Two plans side by side: figures that differ are marked.
 import { html } from "page/html.js";
-import { milliseconds, money, percent, rate, whole } from "page/figures.js";
+import { milliseconds, NAMES, percent, rate, UNKNOWN, whole } from "page/figures.js";
 import { SlotMap } from "page/slot-map.js";
 
 const ROWS = [
@@ -10,24 +10,33 @@ const ROWS = [
   ["Threads", (plan) => Object.values(plan.threads).reduce((sum, count) => sum + count, 0), whole],
   ["Slots", (plan) => plan.slots, whole],
   ["Machines", (plan) => plan.nodes.length, whole],
-  ["Cost", (plan) => plan.cost_per_hour, money],
+  ["Cost per hour", (plan) => plan.cost_per_hour, (cost) => cost.toFixed(2)],
   ["Capacity, predicted", (plan) => plan.predicted?.capacity, rate],
   ["Busiest thread, predicted", (plan) => plan.predicted?.busiest, percent],
   ["p99 latency, predicted", (plan) => plan.predicted?.latency_p99_ms, milliseconds],
-  ["p50 latency, simulated", (plan) => plan.simulated?.latency_p50_ms, milliseconds],
-  ["p95 latency, simulated", (plan) => plan.simulated?.latency_p95_ms, milliseconds],
-  ["p99 latency, simulated", (plan) => plan.simulated?.latency_p99_ms, milliseconds],
 ];
 
-export function Comparison({ plan, answer, apply }) {
+const LATENCIES = ["latency_p50_ms", "latency_p95_ms", "latency_p99_ms"];
+
+// Of the plan that runs, what is seen now; of the other one, what a short simulation shows.
+function latencies(seen, simulated) {
+  const told = (observation, name) =>
+    observation?.[name] === undefined ? UNKNOWN : `${milliseconds(observation[name])} ${observation.origin}`;
+  return LATENCIES.map((name) => [NAMES[name], told(seen, name), told(simulated, name)]);
+}
+
+export function Comparison({ plan, observation, answer, apply }) {
   const other = answer.plan;
+  const rows = [
+    ...ROWS.map(([name, read, write]) => [name, write(read(plan)), write(read(other))]),
+    ...latencies(observation ?? plan.simulated, other.simulated),
+  ];
   return html`<div class="answer" role="region" aria-label="Answer" aria-live="polite">
     <table>
-      <thead><tr><th></th><th>Running</th><th>What if</th></tr></thead>
-      <tbody>${ROWS.map(([name, read, write]) => {
-        const [now, then] = [write(read(plan)), write(read(other))];
-        return html`<tr class=${now === then ? "" : "differs"}><th scope="row">${name}</th><td>${now}</td><td>${then}</td></tr>`;
-      })}</tbody>
+      <thead><tr><td></td><th scope="col">Running</th><th scope="col">What if</th></tr></thead>
+      <tbody>${rows.map(([name, now, then]) => html`<tr class=${now === then ? "" : "differs"}>
+        <th scope="row">${name}</th><td>${now}</td><td>${then}</td>
+      </tr>`)}</tbody>
     </table>
     ${(answer.verdicts ?? []).map(({ outcome, reason }) => html`<p class=${outcome === "missed" ? "problem" : "quiet"}>${outcome === "missed" ? "✗" : "✓"} ${reason}</p>`)}
     ${answer.changes?.length ? html`<ul class="changes">${answer.changes.map((change) => html`<li>${change}</li>`)}</ul>` : html`<p>The plan is the one that is running.</p>`}

@@ -28,14 +28,14 @@ export function WhatIf({ data, plan, trusted, act }) {
   return html`<section class="card what-if" aria-labelledby="what-if">
     <h2 id="what-if">What if</h2>
     ${trusted ? html`<form onSubmit=${ask}>
-      <label>Rate, tuples/s <input name="rate" type="number" min="0" step="any" inputmode="decimal" value=${choices.rate} /></label>
+      <label>Rate, tuples/s <input name="rate" type="number" min="0" step="any" inputmode="decimal" defaultValue=${choices.rate} /></label>
       <${Choice} name="allocator" title="Allocator" names=${choices.allocators} />
       <${Choice} name="placer" title="Placer" names=${choices.placers} />
       <label>Machines <input name="machines" type="number" min="1" step="1" placeholder=${choices.machines === null ? "as needed" : String(choices.machines)} /></label>
       <button class="primary" disabled=${asking}>${asking ? "Planning…" : "Plan"}</button>
     </form>` : html`<${Token} act=${act} />`}
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
-    ${answer && html`<${Comparison} plan=${plan} answer=${answer} apply=${choices.can_apply && !answer.applied && apply} />`}
+    ${answer && html`<${Comparison} plan=${plan} observation=${data.observation} answer=${answer} apply=${choices.can_apply && !answer.applied && apply} />`}
   </section>`;
 }
 

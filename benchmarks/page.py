@@ -1,0 +1,247 @@
+"""How long the page takes in Chromium with 1,000 threads in 200 slots and a day of history:
+`python -m benchmarks.page`.
+
+The page, a made-up run and its events come from this program in place of a server.
+First paint: from the start of the navigation until dataflow, slots and figures are drawn.
+An update: one second's observation in which every thread, slot and operator has other figures, all
+that is drawn with it included; charts are drawn one per frame, and counted apart. Prints Markdown
+for docs/; asserts nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from pathlib import Path
+from typing import Any
+
+import psutil
+from playwright.sync_api import Page
+from tests.dashboard.scripted import ORIGIN, chromium, serve
+
+OPERATORS, THREADS, NODES, SLOTS = 20, 50, 50, 4
+POINTS = 600
+DAY_S = 86_400
+TIMES, UPDATES = 5, 60
+Times = tuple[float, float]
+"""CPU and elapsed time, ms."""
+
+_DRAWN = """() => document.querySelectorAll('.slot').length === 200
+  && document.querySelectorAll('.tile').length > 0
+  && document.querySelectorAll('.dataflow canvas').length > 0 && performance.now()"""
+
+
+def main() -> None:
+    with chromium() as browser:
+        context = browser.new_context(viewport={"width": 1400, "height": 900})
+        found: dict[str, list[Times]] = {"first paint": [], "an update": []}
+        charts: list[float] = []
+        for _ in range(TIMES):
+            page = context.new_page()
+            serve(page, document(), history())
+            found["first paint"].append(first_paint(page))
+            page.wait_for_timeout(1000)
+            found["an update"] += told(page)
+            charts += drawn_charts(page)
+            page.close()
+    print("| what | CPU: ms | 95 % | longest | elapsed: ms | 95 % | aim |")
+    print("| --- | --: | --: | --: | --: | --: | --: |")
+    for (name, times), aim in zip(found.items(), ("1,000", "50"), strict=True):
+        cpu, elapsed = ([each[position] for each in times] for position in (0, 1))
+        print(
+            f"| {name}, of {len(times)} | {statistics.median(cpu):,.1f} | {late(cpu):,.1f} | "
+            f"{max(cpu):,.1f} | {statistics.median(elapsed):,.1f} | {late(elapsed):,.1f} | {aim} |"
+        )
+    print(
+        f"| drawing one chart, of {len(charts)} | – | – | – | "
+        f"{statistics.median(charts):,.1f} | {late(charts):,.1f} | 50 |"
+    )
+
+
+def late(times: list[float]) -> float:
+    """What 95 % of them are within."""
+    return sorted(times)[math.ceil(0.95 * len(times)) - 1]
+
+
+def cpu_ms() -> float:
+    """CPU time until now of the main threads of this program's pages: what one of them does, a
+    person waits for, on a machine that does nothing else.
+    """
+    children = psutil.Process().children(recursive=True)
+    pages = [child.pid for child in children if "--type=renderer" in child.cmdline()]
+    times = (Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0] for pid in pages)
+    return sum(map(int, times)) / 1e6
+
+
+def first_paint(page: Page) -> Times:
+    before = cpu_ms()
+    page.goto(ORIGIN, wait_until="commit")
+    elapsed = page.wait_for_function(_DRAWN, polling="raf").json_value()
+    return cpu_ms() - before, elapsed
+
+
+def told(page: Page) -> list[Times]:
+    """One update after the other."""
+    times = []
+    for number in range(UPDATES // TIMES):
+        page.evaluate("(data) => { window.news = data; }", news(DAY_S + number + 1))
+        page.wait_for_timeout(50)
+        before = cpu_ms()
+        elapsed = page.evaluate("window.tell('observation', window.news)")
+        times.append((cpu_ms() - before, elapsed))
+        page.wait_for_timeout(100)
+    return times
+
+
+def drawn_charts(page: Page) -> list[float]:
+    """Of updates while the charts are on the screen."""
+    page.locator("#charts").scroll_into_view_if_needed()
+    page.wait_for_timeout(500)
+    page.evaluate("performance.clearMeasures('slotwise chart')")
+    told(page)
+    page.wait_for_timeout(500)
+    durations: list[float] = page.evaluate(
+        "performance.getEntriesByName('slotwise chart').map((each) => each.duration)"
+    )
+    return durations
+
+
+def news(at_s: int) -> dict[str, Any]:
+    """The data of an event."""
+    seen = observation(at_s)
+    cpu = {load["name"]: load["cpu"] for load in seen["slots"]}
+    point = {"at_s": at_s, "width_s": 1, "offered_rate": 5000, "throughput": 4990, "p50": 10}
+    data = {"plan": 1, "observation": seen, "verdicts": [], "places": [], "step": None}
+    return data | {"control": None, "point": point | {"slot_cpu": cpu}}
+
+
+def names() -> list[str]:
+    return [f"operator-{number}" for number in range(OPERATORS)]
+
+
+def document() -> dict[str, Any]:
+    run = {"id": "1", "topology": "large", "origin": "measured", "controller": None, "why": ""}
+    run |= {"started": "2026-11-18T00:00:00Z", "ended": None, "state": "running"}
+    run |= {"goals": {"rate": 4500, "latency_p99_ms": 100}, "rate": 5000, "rules": None}
+    marks = [
+        {"number": number, "at_s": number * 1700, "kind": kind, "text": "a change"}
+        for number, kind in enumerate(("decision", "restart", "fault") * 16)
+    ]
+    return {
+        "version": 1,
+        "kind": "run",
+        "run": run,
+        "plans": {"1": plan()},
+        "plan": 1,
+        "observation": observation(DAY_S),
+        "verdicts": [],
+        "places": [],
+        "decisions": [],
+        "step": None,
+        "marks": marks,
+        "control": None,
+        "choices": None,
+    }
+
+
+def plan() -> dict[str, Any]:
+    """The keys of docs/reference/plan-json.md that the page reads."""
+    placement = [
+        {
+            "operator": name,
+            "thread": thread,
+            "node": f"node-{place // SLOTS}",
+            "slot": place % SLOTS,
+        }
+        for number, name in enumerate(names())
+        for thread in range(THREADS)
+        for place in [(number * THREADS + thread) % (NODES * SLOTS)]
+    ]
+    nodes = [{"name": f"node-{number}", "type": "d3", "slots": SLOTS} for number in range(NODES)]
+    streams = [
+        {"from": sender, "to": receiver}
+        for sender, receiver in zip(names(), names()[1:], strict=False)
+    ]
+    operators: dict[str, dict[str, str]] = {name: {} for name in names()}
+    return {
+        "rate": 5000,
+        "allocator": "mba",
+        "placer": "sam",
+        "slots": NODES * SLOTS,
+        "threads": dict.fromkeys(names(), THREADS),
+        "nodes": nodes,
+        "cost_per_hour": 20.0,
+        "predicted": observation(0) | {"origin": "predicted", "threads": []},
+        "reasons": [],
+        "placement": placement,
+        "pipeline": {"topology": {"operators": operators, "streams": streams}},
+    }
+
+
+def observation(at_s: int) -> dict[str, Any]:
+    """Figures that differ from second to second."""
+
+    def part(number: int) -> float:
+        return 0.55 + 0.5 * math.sin(number * 1.7 + at_s * 0.9)
+
+    slots = [f"node-{number // SLOTS}/{number % SLOTS}" for number in range(NODES * SLOTS)]
+    return {
+        "origin": "measured",
+        "start_s": at_s - 1,
+        "end_s": at_s,
+        "offered_rate": 5000.0,
+        "throughput": 4990.0 + part(1),
+        "backlog": 10.0 * part(2),
+        "busiest": 1.0,
+        "bottleneck": "operator-3",
+        "latency_p99_ms": 80 * part(3),
+        "operators": [
+            {"operator": name, "arrival_rate": 5000 * part(n), "utilisation": part(n)}
+            for n, name in enumerate(names())
+        ],
+        "streams": [
+            {"source": sender, "target": receiver, "rate": 5000 * part(n)}
+            for n, (sender, receiver) in enumerate(zip(names(), names()[1:], strict=False))
+        ],
+        "threads": [
+            {"operator": name, "thread": n, "utilisation": part(n * 7 + k), "arrival_rate": 100.0}
+            for k, name in enumerate(names())
+            for n in range(THREADS)
+        ],
+        "slots": [
+            {"name": name, "cpu": part(n), "mem": part(n + 5)} for n, name in enumerate(slots)
+        ],
+        "nodes": [{"name": f"node-{n}", "cpu": part(n), "mem": part(n + 3)} for n in range(NODES)],
+    }
+
+
+def history() -> dict[str, Any]:
+    times = [(number + 1) * DAY_S / POINTS for number in range(POINTS)]
+
+    def column(most: float, phase: float) -> list[float]:
+        return [most * (0.6 + 0.3 * math.sin(at / 3000 + phase)) for at in times]
+
+    cpu = {
+        f"node-{number // SLOTS}/{number % SLOTS}": column(1, number)
+        for number in range(NODES * SLOTS)
+    }
+    return {
+        "at_s": times,
+        "width_s": [DAY_S / POINTS] * POINTS,
+        "plan": [1] * POINTS,
+        "offered_rate": column(6000, 0),
+        "throughput": column(6000, 0.1),
+        "backlog": column(1000, 1),
+        "latency_ms": column(20, 2),
+        "p50": column(15, 2),
+        "p95": column(50, 2),
+        "p99": column(90, 2),
+        "inter_node_traffic": column(8000, 3),
+        "cost_per_hour": [20.0] * POINTS,
+        "slots": [200] * POINTS,
+        "slot_cpu": cpu,
+    }
+
+
+if __name__ == "__main__":
+    main()

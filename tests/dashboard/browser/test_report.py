@@ -1,0 +1,42 @@
+"""The page in one file, opened from disk without a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from slotwise.cli import DONE, run
+from slotwise.dashboard.one_file import one_file
+from tests.dashboard.browser.conftest import Open
+from tests.dashboard.browser.test_page import planned, threads
+from tests.dashboard.scripted import example
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_report_opens_from_disk(opened: Open, tmp_path: Path, scheme: str) -> None:
+    document, history = example()
+    document["run"]["topology"] = "orders </script><script>window.hacked = 1</script>"
+    file = tmp_path / "report.html"
+    file.write_text(one_file(document, history, "</title>"), encoding="utf-8")
+    page = opened(height=2400, offline=True, color_scheme=scheme)
+    page.goto(file.as_uri())
+    expect(page.locator("h1")).to_have_text(document["run"]["topology"])
+    assert threads(page) == planned(document["plans"][str(document["plan"])])
+    expect(page.locator(".chart canvas")).to_have_count(6)
+    expect(page.locator(".decision")).to_have_count(len(document["decisions"]))
+    assert page.evaluate("window.hacked") is None
+    expect(page.get_by_label("Token")).to_have_count(0)
+
+
+def test_candidates_of_a_comparison(opened: Open, tmp_path: Path) -> None:
+    file = tmp_path / "compared.html"
+    assert run(["compare", "diamond", "--report", str(file)]) == DONE
+    page = opened(offline=True)
+    page.goto(file.as_uri())
+    expect(page.locator(".scatter canvas")).to_be_visible()
+    assert page.locator("tbody tr").count() > 10
+    expect(page.get_by_text("not beaten in both cost and latency")).to_be_visible()

@@ -1,0 +1,78 @@
+"""The page in Chromium without a server: its files, a run and its events come from the test."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+
+from slotwise.dashboard.one_file import PAGE
+
+CHROMIUM = "/usr/bin/chromium"
+ORIGIN = "http://page.invalid/"
+KINDS = {"html": "text/html", "js": "text/javascript", "css": "text/css"}
+HERE = Path(__file__).parent
+
+EVENTS = """
+window.EventSource = class extends EventTarget {
+  constructor() { super(); window.events = this; setTimeout(() => this.onopen?.()); }
+  close() {}
+};
+// Answers, when all that the event changes is drawn, with how many ms that has taken.
+window.tell = (name, data) => new Promise((done) => {
+  requestAnimationFrame(() => {
+    const started = performance.now();
+    const after = new MessageChannel();
+    after.port1.onmessage = () => done(performance.now() - started);
+    after.port2.postMessage(null);
+  });
+  window.events.dispatchEvent(new MessageEvent(name, { data: JSON.stringify(data) }));
+});
+"""
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Debian's; Playwright brings none."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def serve(page: Page, document: dict[str, Any], history: dict[str, Any] | None) -> None:
+    """Answer what the page asks for, as a server of one run that goes on would."""
+    answers: dict[str, Any] = {"api/runs": [document["run"]], "api/access": {"token": False}}
+    answers[f"api/runs/{document['run']['id']}"] = document
+    answers[f"api/runs/{document['run']['id']}/history"] = history
+
+    def answer(route: Route) -> None:
+        path = route.request.url.removeprefix(ORIGIN).partition("?")[0] or "index.html"
+        if path in answers:
+            route.fulfill(json=answers[path])
+        else:
+            kind = KINDS[path.rpartition(".")[2]]
+            route.fulfill(body=(PAGE / path).read_text(encoding="utf-8"), content_type=kind)
+
+    page.route("**/*", answer)
+    page.add_init_script(EVENTS)
+
+
+def example() -> tuple[dict[str, Any], dict[str, Any]]:
+    """A run's document and its history."""
+    return _read("example.json"), _read("example_history.json")
+
+
+def going_on(document: dict[str, Any]) -> dict[str, Any]:
+    """The same run before its end."""
+    run = {**document["run"], "state": "running", "ended": None}
+    return {**document, "run": run, "cursor": "1"}
+
+
+def _read(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((HERE / name).read_text(encoding="utf-8"))
+    return found

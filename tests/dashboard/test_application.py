@@ -1,0 +1,281 @@
+"""What the page's server answers, asked without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from slotwise.dashboard import application as module
+from slotwise.dashboard.access import Access
+from slotwise.dashboard.application import Server, application
+from slotwise.dashboard.what_if import Question, WhatIf, answer
+
+from .live import LiveRun, live_run, orders
+
+TOKEN = "a-token-of-24-characters"
+WITH_TOKEN = {"authorization": f"Bearer {TOKEN}"}
+BASE = "http://127.0.0.1:8642"
+
+
+class Inline(WhatIf):
+    """Answers in this process."""
+
+    def warm_up(self) -> None:
+        pass
+
+    async def ask(self, plan: str, question: Question) -> dict[str, Any]:
+        return self._kept(answer(plan, question))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[LiveRun]:
+    with live_run(tmp_path, orders(), factor=2) as made:
+        for _ in range(4):
+            made.period()
+        yield made
+
+
+@pytest.fixture
+def client(run: LiveRun) -> Iterator[TestClient]:
+    server = Server(run.path, Access("127.0.0.1", TOKEN), what_if=Inline())
+    with TestClient(application(server), base_url=BASE) as made:
+        yield made
+
+
+def written(run: LiveRun, client: TestClient, at_s: float) -> dict[str, Any]:
+    """The document, once the recorder has written that second."""
+    while True:
+        found: dict[str, Any] = client.get(f"/api/runs/{run.id}").json()
+        if (found["at_s"] or 0) >= at_s:
+            return found
+
+
+def test_the_document_has_what_the_page_shows(run: LiveRun, client: TestClient) -> None:
+    document = written(run, client, 20.0)
+    assert document["kind"] == "run"
+    assert document["run"]["state"] == "running"
+    assert document["run"]["goals"]["latency_p99_ms"] == 2000.0
+    assert document["plans"]["1"]["threads"]["parse"] == 1
+    assert [load["operator"] for load in document["observation"]["operators"]][:2] == [
+        "orders",
+        "parse",
+    ]
+    assert {load["name"] for load in document["observation"]["slots"]} == {
+        "small-1/0",
+        "small-1/1",
+        "small-1/2",
+    }
+    assert document["places"] == []
+    assert document["step"]["outcome"] in ("kept", "warming up")
+    assert document["control"] == {
+        "hold": False,
+        "forbid": [],
+        "recommended": None,
+        "pending": None,
+        "problem": "",
+    }
+    assert document["choices"]["can_apply"] is True
+    assert "mba" in document["choices"]["allocators"]
+    earlier = client.get(f"/api/runs/{run.id}?at=7").json()
+    assert earlier["at_s"] == 5.0
+
+
+def test_the_example_has_the_same_keys(run: LiveRun, client: TestClient) -> None:
+    """The page is developed against it."""
+    folder = Path(__file__).parent
+    example = json.loads((folder / "example.json").read_text(encoding="utf-8"))
+    document = written(run, client, 20.0)
+    assert set(example) | {"cursor"} == set(document)
+    assert set(example["run"]) == set(document["run"])
+    history = json.loads((folder / "example_history.json").read_text(encoding="utf-8"))
+    assert set(history) == set(client.get(f"/api/runs/{run.id}/history").json())
+
+
+def test_history_comes_in_columns(run: LiveRun, client: TestClient) -> None:
+    written(run, client, 20.0)
+    history = client.get(f"/api/runs/{run.id}/history").json()
+    assert history["at_s"] == [5.0, 10.0, 15.0, 20.0]
+    assert history["offered_rate"][-1] == 82.0
+    assert set(history["slot_cpu"]) == {"small-1/0", "small-1/1", "small-1/2"}
+    assert all(len(column) == 4 for column in history["slot_cpu"].values())
+    later = client.get(f"/api/runs/{run.id}/history?since=10&slot_cpu=false").json()
+    assert (later["at_s"], later["slot_cpu"]) == ([15.0, 20.0], {})
+    assert client.get(f"/api/runs/{run.id}/history?points=0").status_code == 422
+
+
+def test_runs_are_listed_and_others_are_not_known(run: LiveRun, client: TestClient) -> None:
+    (only,) = client.get("/api/runs").json()
+    assert (only["id"], only["origin"], only["controller"]) == ("1", "simulated", "static")
+    missing = client.get("/api/runs/7")
+    assert missing.status_code == 404
+    assert "no run '7'" in missing.json()["problem"]
+    hidden = Server(run.path, Access("127.0.0.1", TOKEN), only=(5,))
+    with TestClient(application(hidden), base_url=BASE) as client:
+        assert client.get("/api/runs").json() == []
+        assert client.get("/api/runs/1").status_code == 404
+        assert client.get("/api/runs/1/history").status_code == 404
+        assert client.get("/api/runs/1/events").status_code == 404
+        what_if = client.post("/api/runs/1/what-if", json={"rate": 5}, headers=WITH_TOKEN)
+        assert what_if.status_code == 404
+        assert b'run="1"' not in client.get("/metrics").content
+
+
+def test_nothing_changes_without_the_token(run: LiveRun, client: TestClient) -> None:
+    for path in ("control", "what-if"):
+        denied = client.post(f"/api/runs/1/{path}", json={"hold": True})
+        assert denied.status_code == 401
+        assert "token" in denied.json()["problem"]
+    other = client.post(
+        "/api/runs/1/control",
+        json={"hold": True},
+        headers=WITH_TOKEN | {"origin": "http://evil.example"},
+    )
+    assert other.status_code == 403
+    text = client.post(
+        "/api/runs/1/control",
+        content='{"hold": true}',
+        headers=WITH_TOKEN | {"content-type": "text/plain"},
+    )
+    assert text.status_code == 415
+    assert not run.control.exists()
+    assert client.get("/api/access").json() == {"token": False}
+    assert client.get("/api/access", headers=WITH_TOKEN).json() == {"token": True}
+
+
+def test_a_request_under_another_name_is_refused(client: TestClient) -> None:
+    for path in ("/", "/api/runs", "/metrics", "/healthz"):
+        answer = client.get(path, headers={"host": "evil.example"})
+        assert answer.status_code == 403, path
+
+
+def test_every_answer_has_a_strict_policy_and_none_allows_other_sites(client: TestClient) -> None:
+    for path in ("/", "/api/runs", "/api/runs/9", "/metrics", "/nowhere"):
+        headers = client.get(path, headers={"origin": "http://evil.example"}).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "unsafe-eval" not in headers["content-security-policy"]
+        assert "access-control-allow-origin" not in headers
+        assert headers["x-content-type-options"] == "nosniff"
+    assert client.options("/api/runs", headers={"origin": "http://evil.example"}).status_code == 403
+
+
+def test_large_and_endless_requests_are_refused(client: TestClient) -> None:
+    large = client.post("/api/runs/1/control", json={"force": "x" * 70_000}, headers=WITH_TOKEN)
+    assert large.status_code == 413
+
+    def endless() -> Iterator[bytes]:
+        yield b"{}"
+
+    headers = WITH_TOKEN | {"content-type": "application/json"}
+    answered = client.post("/api/runs/1/control", content=endless(), headers=headers)
+    assert answered.status_code == 411
+
+
+def test_hold_and_forbid_go_through_the_control_file(run: LiveRun, client: TestClient) -> None:
+    said = client.post("/api/runs/1/control", json={"hold": True}, headers=WITH_TOKEN)
+    assert said.json()["hold"] is True
+    said = client.post("/api/runs/1/control", json={"forbid": ["re-plan"]}, headers=WITH_TOKEN)
+    assert (said.json()["hold"], said.json()["forbid"]) == (True, ["re-plan"])
+    assert json.loads(run.control.read_text()) == {"hold": True, "forbid": ["re-plan"]}
+    said = client.post("/api/runs/1/control", json={"hold": False}, headers=WITH_TOKEN)
+    assert json.loads(run.control.read_text()) == {"hold": False, "forbid": ["re-plan"]}
+    for wrong in ({"hold": "yes please"}, {"forbid": ["restart"]}, {"apply": 1}, [], "x"):
+        answer = client.post("/api/runs/1/control", json=wrong, headers=WITH_TOKEN)
+        assert answer.status_code == 422, wrong
+        assert answer.json()["problem"]
+
+
+def test_a_what_if_is_planned_and_applied(run: LiveRun, client: TestClient) -> None:
+    made = client.post("/api/runs/1/what-if", json={"rate": 82, "machines": 2}, headers=WITH_TOKEN)
+    found = made.json()
+    assert made.status_code == 200, found
+    assert found["kind"] == "re-plan"
+    assert found["plan"]["rate"] == 82
+    assert found["plan"]["simulated"]["latency_p99_ms"] > 0
+    assert found["changes"]
+    assert found["id"] == "w1"
+    control = client.post("/api/runs/1/control", json={"force": "w1"}, headers=WITH_TOKEN).json()
+    assert control["pending"]
+    run.period()
+    document = written(run, client, 25.0)
+    while not document["decisions"] or document["plan"] == 1:
+        run.period()
+        document = client.get("/api/runs/1").json()
+    (decision,) = document["decisions"]
+    assert (decision["outcome"], decision["forced"]) == ("applied", True)
+    assert document["plans"][str(document["plan"])]["threads"] == found["plan"]["threads"]
+    assert document["control"]["pending"] is None
+    assert [mark["kind"] for mark in document["marks"]] == ["restart"]
+
+
+def test_a_what_if_without_an_answer_says_why(client: TestClient) -> None:
+    def problem(**asked: object) -> str:
+        answer = client.post("/api/runs/1/what-if", json=asked, headers=WITH_TOKEN)
+        assert answer.status_code == 422, answer.text
+        return str(answer.json()["problem"])
+
+    assert "nobody" in problem(allocator="nobody")
+    assert "machines" in problem(rate=5000, allocator="lsa", placer="sam", machines=1)
+    assert "rate" in problem(rate=0)
+    assert "rate" in problem(rate="fast")
+    assert "machine" in problem(machine=3)
+    unknown = client.post("/api/runs/1/control", json={"force": "w9"}, headers=WITH_TOKEN)
+    assert unknown.status_code == 422
+    assert "no what-if 'w9'" in unknown.json()["problem"]
+
+
+def test_a_pending_change_can_be_taken_back(run: LiveRun, client: TestClient) -> None:
+    client.post("/api/runs/1/control", json={"force": "recommended"}, headers=WITH_TOKEN)
+    taken = client.post("/api/runs/1/control", json={"force": None}, headers=WITH_TOKEN).json()
+    assert taken["pending"] is None
+    assert "force" not in json.loads(run.control.read_text())
+
+
+def test_a_run_that_is_over_cannot_be_changed_but_asked(tmp_path: Path) -> None:
+    with live_run(tmp_path, orders()) as run:
+        run.period()
+    server = Server(run.path, Access("127.0.0.1", TOKEN), what_if=Inline())
+    with TestClient(application(server), base_url=BASE) as client:
+        answer = client.post("/api/runs/1/control", json={"hold": True}, headers=WITH_TOKEN)
+        assert answer.status_code == 409
+        assert answer.json() == {"problem": "run 1 is over"}
+        asked = client.post("/api/runs/1/what-if", json={"rate": 30}, headers=WITH_TOKEN)
+        assert asked.status_code == 200
+        document = client.get("/api/runs/1").json()
+        assert document["control"] is None
+        assert document["choices"]["can_apply"] is False
+
+
+def test_health(client: TestClient, run: LiveRun) -> None:
+    assert client.get("/healthz").json()["status"] == "ok"
+
+
+def test_without_the_third_party_files_the_server_says_what_to_run(
+    run: LiveRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PAGE", tmp_path / "nowhere")
+    server = Server(run.path, Access("127.0.0.1", TOKEN))
+    with TestClient(application(server), base_url=BASE) as client:
+        answer = client.get("/")
+    assert answer.status_code == 503
+    assert "hatch_build.py" in answer.text
+
+
+def test_names_of_specs_are_data(tmp_path: Path) -> None:
+    plan = orders()
+    name = "</script><script>alert(1)</script>"
+    topology = replace(plan.pipeline.topology, name=name)
+    named = replace(plan, pipeline=replace(plan.pipeline, topology=topology))
+    with live_run(tmp_path, named) as run:
+        run.period()
+    with TestClient(
+        application(Server(run.path, Access("127.0.0.1", TOKEN))), base_url=BASE
+    ) as client:
+        answer = client.get("/api/runs")
+        assert answer.json()[0]["topology"] == name
+        assert answer.headers["content-type"] == "application/json"
