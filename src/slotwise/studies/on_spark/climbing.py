@@ -18,9 +18,13 @@ from slotwise.spark.stage import Stage
 from slotwise.spark.supervise import supervise
 from slotwise.spark.waiting import await_tuples
 
-SETTLING, COMPILED_S, SETTLED_S = 0.5, 8.0, 9.0
-"""Before the first step, this part of the predicted capacity: without CPU quotas while Java
-compiles the query in every executor, and until the other time with them."""
+SETTLING = 0.5
+"""Before the first step, this part of the predicted capacity."""
+COMPILED_S, COMPILED_S_PER_THREAD, QUOTA_HOLDS_S = 6.0, 0.06, 1.5
+"""So long without CPU quotas, while threads start and Java compiles the query in every executor;
+then so long with them."""
+LEAST_PART = 0.1
+"""A plan that is predicted to sustain nothing is tried at parts of this part of its own rate."""
 WARM_UP_S, MEASURED_S = 1.5, 4.0
 """Of each step."""
 PARTS = (0.5, 0.7, 0.9, 1.2, 1.6)
@@ -82,7 +86,9 @@ class Climb:
     def _before_the_end(self) -> Sequence[Step]:
         """Steps before one that is clearly too much, or before two in a row that are unstable."""
         for number, one in enumerate(self.steps):
-            if is_over(self.steps[number : number + 2]) or one.is_too_much:
+            held_later = any(later.stable for later in self.steps[number + 1 :])
+            is_clear = one.is_too_much and not held_later
+            if is_over(self.steps[number : number + 2]) or is_clear:
                 return self.steps[:number]
         return self.steps
 
@@ -111,19 +117,23 @@ def climb(
     assert plan.predicted is not None
     step_s = WARM_UP_S + measured_s
     stairs = Schedule.stairs(parts, step_s)
-    begins = ((0.0, SETTLING), (SETTLED_S, SETTLING))
-    later = Schedule((*begins, *((at + SETTLED_S, part) for at, part in stairs.points)))
-    options = stage.options(rate=plan.predicted.capacity, schedule=later, **settings)
+    compiled_s = COMPILED_S + COMPILED_S_PER_THREAD * plan.allocation.total_threads
+    settled_s = compiled_s + QUOTA_HOLDS_S
+    begins = ((0.0, SETTLING), (settled_s, SETTLING))
+    later = Schedule((*begins, *((at + settled_s, part) for at, part in stairs.points)))
+    whole = max(plan.predicted.capacity, LEAST_PART * plan.rate)
+    options = stage.options(rate=whole, schedule=later, **settings)
     steps: list[Step] = []
     with stage.query(outline(plan), options) as run:
         with stage.without_quota():
             await_tuples(run)
-            _advance_to(run, COMPILED_S)
+            _advance_to(run, compiled_s)
         for number, part in enumerate(parts):
-            seen = _observed(run, SETTLED_S + number * step_s + WARM_UP_S, measured_s)
-            steps.append(step_of(part * plan.predicted.capacity, seen))
+            seen = _observed(run, settled_s + number * step_s + WARM_UP_S, measured_s)
+            steps.append(step_of(part * whole, seen))
             is_last_try = part not in parts[number + 1 :]
-            if is_over(steps[-2:]) or (steps[-1].is_too_much and is_last_try):
+            is_clear = number > 0 and steps[-1].is_too_much and is_last_try
+            if is_over(steps[-2:]) or is_clear:
                 break
         memory = stage.live_memory_mb()
     return Climb(tuple(steps), tuple(memory.get(slot, 0.0) for slot in range(plan.cluster.slots)))
