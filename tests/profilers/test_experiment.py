@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
@@ -18,7 +20,7 @@ from slotwise.profilers.experiment import Failed, Slot, measure, prepared
 from slotwise.profilers.measuring import Times, trial
 from slotwise.profilers.operators import Procedure
 from slotwise.profilers.peaks import saturation
-from slotwise.profilers.trial import Profiled
+from slotwise.profilers.trial import Peak, Profiled
 from slotwise.spec import loads
 
 pytestmark = pytest.mark.cluster
@@ -49,53 +51,74 @@ def working(name: str, work: str, on: Captured) -> Case:
     return Case(Operator(name, "operator", 1.0, Logic(expr=f"IF({work}, value, NULL)")), on)
 
 
-def near(truth: float) -> object:
+def near(truth: float) -> Any:
     return pytest.approx(truth, rel=0.1)
+
+
+Seen = TypeVar("Seen")
+
+
+def shown(measure: Callable[[], Seen], holds: Callable[[Seen], bool]) -> Seen:
+    """What one of several attempts shows, if it holds: other programs get in the way of some."""
+    attempts: list[Seen | SlotwiseError] = []
+    for _ in range(ATTEMPTS):
+        try:
+            attempts.append(found := measure())
+            if holds(found):
+                return found
+        except SlotwiseError as error:  # not stable at any rate
+            attempts.append(error)
+    pytest.fail(f"none of {attempts}")
 
 
 def test_work_that_computes(bench: Bench, words: Captured) -> None:
     """40 ms of CPU for each tuple, of the CPU that the flooded slot got: its quota, or less while
-    other programs of the machine are in its way. That passes, so there are several attempts.
+    other programs of the machine are in its way. The thread is busy all the time then.
 
     What Spark takes for a tuple, about 0.4 ms at such rates, is part of the profile, and so is the
     distance that a confirmed rate keeps from the capacity: with shorter work both would use up the
     tolerance.
     """
     case = working("burn", "burn_us(40000) > 0", words)
-    peaks = []
-    for _ in range(ATTEMPTS):
-        peaks.append(saturation(bench, case, 1))
-        flooded, found = peaks[-1].tried[0], peaks[-1].confirmed
-        has_quota = flooded.cpu_cores + bench.idle.cpu_cores == pytest.approx(SLOT.cores, rel=0.15)
-        if has_quota and found.rate == near(flooded.cpu_cores / 0.040):
-            break
-    else:
-        pytest.fail(f"none of {peaks}")
-    assert found.cpu_cores / found.rate == near(0.040)
+
+    def holds(peak: Peak) -> bool:
+        flooded, found = peak.tried[0], peak.confirmed
+        assert flooded.cpu_cores < 1.1 * 0.8
+        busy = flooded.rate * (flooded.service_ms or 0.0) / 1000
+        rates = found.rate == near(flooded.cpu_cores / 0.040)
+        return busy == near(1.0) and rates and found.cpu_cores / found.rate == near(0.040)
+
+    shown(lambda: saturation(bench, case, 1), holds)
 
 
 def test_work_that_waits(bench: Bench, words: Captured) -> None:
     case = working("wait", "wait_us(20000) > 0", words)
-    one, four = (saturation(bench, case, threads).confirmed for threads in (1, 4))
-    assert (one.rate, four.rate) == (near(50), near(200))
-    assert service_rate(one, 512.0).rate == near(50)
-    assert one.service_scv == pytest.approx(0, abs=0.05)
+    for threads in (1, 4):
+
+        def holds(peak: Peak) -> bool:
+            seen = peak.confirmed
+            rates = seen.rate == near(50 * peak.threads), service_rate(seen, 512.0).rate == near(50)
+            return all(rates) and seen.service_scv == pytest.approx(0, abs=0.05)
+
+        shown(partial(saturation, bench, case, threads), holds)
 
 
 def test_work_that_does_both(bench: Bench, words: Captured) -> None:
     case = working("both", "burn_us(5000) + wait_us(20000) > 0", words)
-    seen = trial(bench, case, 1, 20.0, Times(2.0, 5.0))
-    assert seen.stable
+    seen = shown(
+        lambda: trial(bench, case, 1, 20.0, Times(2.0, 5.0)),
+        lambda seen: seen.stable and seen.service_ms == near(25),
+    )
     assert seen.rate == near(20)
-    assert seen.service_ms == near(25)
 
 
 def test_work_behind_a_lock(bench: Bench, words: Captured) -> None:
     """A second thread is no use."""
     case = working("lock", "lock_us(20000) > 0", words)
-    two = trial(bench, case, 2, None, Times(6.0, 4.0))
-    assert two.rate == near(50)
-    assert two.service_ms == near(40)
+    shown(
+        lambda: trial(bench, case, 2, None, Times(6.0, 4.0)),
+        lambda two: two.rate == near(50) and two.service_ms == near(40),
+    )
 
 
 def test_memory(bench: Bench, words: Captured) -> None:

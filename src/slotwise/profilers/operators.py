@@ -39,6 +39,8 @@ PLACES: tuple[tuple[Distance, Distance], ...] = (
 COSTS_PART = 0.6
 """Costs are measured at this part of one thread's peak."""
 COSTS_TIMES = Times(most_warm_up_s=2.0, measured_s=4.0)
+LEAST_CPU = 0.02
+"""Cores by which an idle slot varies from one trial to the next."""
 IDLE_GENERATOR = 0.8
 """An operator whose threads are busy for less of the time, in a slot with CPU to spare, was not
 given all that it could take."""
@@ -145,7 +147,7 @@ def _profile(
     return Profiled(
         case.name,
         ProfileForms(
-            table=ThreadTable(tuple(_row(peak, cores, memory_mb) for peak in peaks)),
+            table=ThreadTable(_rows(peaks, cores, memory_mb)),
             costs=task_costs([*confirmed, *costs], cores),
             service=service_rate(one_thread, memory_mb, cores, scv),
             measurement=measurement(bench, [*(t for peak in peaks for t in peak.tried), *costs]),
@@ -157,14 +159,23 @@ def _profile(
     )
 
 
-def _row(peak: Peak, cores: float, slot_memory_mb: float) -> ThreadRow:
+def _rows(peaks: Sequence[Peak], cores: float, slot_memory_mb: float) -> tuple[ThreadRow, ...]:
     """A stable operator handles what it is offered; what a window of a few seconds counts of a slow
-    one is rougher.
+    one is rougher. CPU that an idle slot may vary by says nothing: there a tuple is taken to cost
+    what it costs with more threads.
     """
-    seen = peak.confirmed
-    rate = seen.rate if seen.offered_rate is None else seen.offered_rate
-    return ThreadRow(
-        peak.threads, rate, seen.cpu_cores / cores, (seen.memory_mb or 0.0) / slot_memory_mb
+    trials = [peak.confirmed for peak in peaks]
+    clear = [seen.cpu_cores / seen.rate for seen in trials if seen.cpu_cores >= LEAST_CPU]
+    least = min(clear, default=0.0)
+    return tuple(
+        ThreadRow(
+            seen.threads,
+            rate := seen.rate if seen.offered_rate is None else seen.offered_rate,
+            (seen.cpu_cores if seen.cpu_cores >= LEAST_CPU else max(seen.cpu_cores, least * rate))
+            / cores,
+            (seen.memory_mb or 0.0) / slot_memory_mb,
+        )
+        for seen in trials
     )
 
 

@@ -27,6 +27,8 @@ EFFECTS = re.compile(rf"{FOLLOWS.pattern}|Interrupted|Killed|cancelled")
 REPORTED_S = 3.0
 """The errors of a query's tasks have been reported this long after it failed."""
 MOST_TASKS = 10_000
+OUT_OF_MEMORY = "exited with code 52"
+"""Spark's exit code of an executor that had no heap left."""
 LOST = re.compile(r"ExecutorLostFailure \(executor (\S+) exited[^)]*\) Reason: (.*)")
 
 
@@ -123,8 +125,12 @@ def reason(text: str) -> str:
     r"""
     >>> reason("Job aborted.\nCaused by: java.io.IOException: No space left on device\n at x")
     'No space left on device'
+    >>> reason("ExecutorLostFailure (executor 0 exited) Reason: Command exited with code 52")
+    'executor 0 ran out of memory: give its slot more'
     """
     if lost := LOST.search(text):
+        if lost[2].strip().rstrip(".").endswith(OUT_OF_MEMORY):
+            return f"executor {lost[1]} ran out of memory: give its slot more"
         return f"executor {lost[1]} was lost ({lost[2].strip().rstrip('.')})"
     if raised := what_of_text(text):
         return raised

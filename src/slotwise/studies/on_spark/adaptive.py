@@ -66,7 +66,7 @@ class Times:
 
 
 def study(lab: Lab) -> Study:
-    times = lab.effort.pick(Times(4.0, 15.0), Times(3.0, 5.0))
+    times = lab.effort.pick(Times(3.0, 12.0), Times(3.0, 5.0))
     found = workloads(lab.effort)
     with shared(lambda: _cluster(next(iter(found.values())))) as on:
         hops = _hops(lab, on, times)

@@ -18,9 +18,14 @@ from slotwise.spark.stage import Stage
 from slotwise.spark.supervise import supervise
 from slotwise.spark.waiting import await_tuples
 
-SETTLING, COMPILED_S, SETTLED_S = 0.5, 8.0, 9.0
-"""Before the first step, this part of the predicted capacity: without CPU quotas while Java
-compiles the query in every executor, and until the other time with them."""
+STARTING, SETTLING = 0.15, 0.5
+"""Before the first step, these parts of the predicted capacity: what comes while threads start is
+late, and must be worked off."""
+COMPILED_S, COMPILED_S_PER_THREAD, SETTLED_S = 7.0, 0.06, 3.0
+"""So long at the first of them, without CPU quotas, while threads start and Java compiles the query
+in every executor; then so long with quotas at the other."""
+LEAST_PART = 0.1
+"""A plan that is predicted to sustain nothing is tried at parts of this part of its own rate."""
 WARM_UP_S, MEASURED_S = 1.5, 4.0
 """Of each step."""
 PARTS = (0.5, 0.7, 0.9, 1.2, 1.6)
@@ -50,8 +55,20 @@ class Step:
     """Per slot of the cluster, the part of its quota in use."""
 
     @property
+    def comes_out(self) -> bool:
+        """Nearly all that was offered."""
+        return (self.throughput or 0.0) >= CLEARLY * self.rate
+
+    @property
+    def is_held(self) -> bool:
+        """In a steady state: of a backlog that is worked off less comes out than is offered now, or
+        it came late.
+        """
+        return self.stable is True and self.comes_out
+
+    @property
     def is_too_much(self) -> bool:
-        return self.stable is False and (self.throughput or 0.0) < CLEARLY * self.rate
+        return self.stable is False and not self.comes_out
 
 
 @dataclass(frozen=True)
@@ -68,21 +85,23 @@ class Climb:
         more than it can do: that is finer than the steps.
         """
         below = self._before_the_end
-        stable = [step.rate for step in below if step.stable]
+        held = [step.rate for step in below if step.is_held]
         next_steps = self.steps[len(below) : len(below) + 1]
-        came_out = [step.throughput or 0.0 for step in next_steps if step.stable is False]
-        return max([*stable, *came_out], default=0.0)
+        came_out = [step.throughput or 0.0 for step in next_steps if step.stable is not None]
+        return max([*held, *came_out], default=0.0)
 
     def nearest(self, part: float) -> Step:
         """The stable step nearest to this part of the peak."""
-        below = [step for step in self._before_the_end if step.stable] or [self.steps[0]]
+        below = [step for step in self._before_the_end if step.is_held] or [self.steps[0]]
         return min(below, key=lambda step: abs(step.rate - part * self.peak))
 
     @property
     def _before_the_end(self) -> Sequence[Step]:
         """Steps before one that is clearly too much, or before two in a row that are unstable."""
         for number, one in enumerate(self.steps):
-            if is_over(self.steps[number : number + 2]) or one.is_too_much:
+            held_later = any(later.is_held for later in self.steps[number + 1 :])
+            is_clear = one.is_too_much and not held_later
+            if is_over(self.steps[number : number + 2]) or is_clear:
                 return self.steps[:number]
         return self.steps
 
@@ -111,19 +130,26 @@ def climb(
     assert plan.predicted is not None
     step_s = WARM_UP_S + measured_s
     stairs = Schedule.stairs(parts, step_s)
-    begins = ((0.0, SETTLING), (SETTLED_S, SETTLING))
-    later = Schedule((*begins, *((at + SETTLED_S, part) for at, part in stairs.points)))
-    options = stage.options(rate=plan.predicted.capacity, schedule=later, **settings)
+    compiled_s = COMPILED_S + COMPILED_S_PER_THREAD * plan.allocation.total_threads
+    settled_s = compiled_s + SETTLED_S
+    begins = (
+        *((0.0, STARTING), (compiled_s, STARTING)),
+        *((compiled_s, SETTLING), (settled_s, SETTLING)),
+    )
+    later = Schedule((*begins, *((at + settled_s, part) for at, part in stairs.points)))
+    whole = max(plan.predicted.capacity, LEAST_PART * plan.rate)
+    options = stage.options(rate=whole, schedule=later, **settings)
     steps: list[Step] = []
     with stage.query(outline(plan), options) as run:
         with stage.without_quota():
             await_tuples(run)
-            _advance_to(run, COMPILED_S)
+            _advance_to(run, compiled_s)
         for number, part in enumerate(parts):
-            seen = _observed(run, SETTLED_S + number * step_s + WARM_UP_S, measured_s)
-            steps.append(step_of(part * plan.predicted.capacity, seen))
+            seen = _observed(run, settled_s + number * step_s + WARM_UP_S, measured_s)
+            steps.append(step_of(part * whole, seen))
             is_last_try = part not in parts[number + 1 :]
-            if is_over(steps[-2:]) or (steps[-1].is_too_much and is_last_try):
+            is_clear = number > 0 and steps[-1].is_too_much and is_last_try
+            if is_over(steps[-2:]) or is_clear:
                 break
         memory = stage.live_memory_mb()
     return Climb(tuple(steps), tuple(memory.get(slot, 0.0) for slot in range(plan.cluster.slots)))
@@ -159,5 +185,5 @@ def step_of(rate: float, seen: Observation) -> Step:
 
 
 def is_over(last: Sequence[Step]) -> bool:
-    """Two steps in a row that were not stable."""
-    return len(last) == 2 and not any(step.stable for step in last)
+    """Two steps in a row that were not held."""
+    return len(last) == 2 and not any(step.is_held for step in last)

@@ -89,8 +89,8 @@ def study(lab: Lab) -> Study:
     pick = lab.effort.pick
     trials = [
         _trial(WITHOUT_WORK, without_work(app).plan(six[0]), pick(20.0, 6.0)),
-        *(_trial(division_name(each), app.plan(each), pick(50.0, 6.0)) for each in six),
-        *(_trial(division_name(each), app.plan(each), 35.0) for each in others),
+        *(_trial(division_name(each), app.plan(each), pick(40.0, 6.0)) for each in six),
+        *(_trial(division_name(each), app.plan(each), 30.0) for each in others),
     ]
     rows = lab.measured(trials, lambda: _cluster(app))
     no_work, *measured = (Held.of(rows[trial.name]) for trial in trials)

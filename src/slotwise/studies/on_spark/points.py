@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -130,7 +131,10 @@ def weights_table(points: Sequence[Point]) -> Table:
 
 
 def gain_percent(point: Point) -> float:
+    """Infinite where nothing came out without weights."""
     assert point.weighted is not None
+    if point.measured.peak == 0:
+        return math.inf
     return 100 * (point.weighted.peak / point.measured.peak - 1)
 
 
@@ -223,8 +227,9 @@ def _latencies(points: Sequence[Point], way: str, field: str) -> tuple[list[floa
 
 
 def _accuracy(foreseen: Sequence[float], seen: Sequence[float]) -> tuple[Cell, Cell]:
-    """R², where there are points enough, and the mean error."""
-    if not seen:
+    """R², where there are points enough, and the mean error where anything came out."""
+    pairs = [(f, s) for f, s in zip(foreseen, seen, strict=True) if s > 0]
+    if not pairs:
         return None, None
     r2 = r_squared(foreseen, seen) if len(seen) > 2 else None
-    return r2, mean_error(foreseen, seen)
+    return r2, mean_error([f for f, _ in pairs], [s for _, s in pairs])
