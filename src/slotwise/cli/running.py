@@ -23,6 +23,7 @@ from slotwise.cli.parameters import (
     Period,
     Rate,
     Scale,
+    SparkConf,
     Spec,
 )
 from slotwise.json_data import json_data, json_text
@@ -96,6 +97,7 @@ def run(
         float | None,
         Parameter(help="CPU quota of each slot, in cores times the node's speed. Default: none."),
     ] = None,
+    spark_conf: SparkConf = (),
     explain: Annotated[
         bool,
         Parameter(
@@ -121,7 +123,7 @@ def run(
 
     follows = adapting(controller, apply, period, decisions, control)
     scheduled = schedules.schedule(schedule) if schedule else None
-    site = Site(master, slot_memory_mb, cores_per_slot)
+    site = Site(master, slot_memory_mb, cores_per_slot, dict(spark_conf))
     planned = _plan(spec, plan, rate, placer, scale, site)
     made = planned if follows is None else last_plan(checkpoint, planned, note)
     found = outline(made)
