@@ -27,21 +27,30 @@ CONNECTOR = (
 Spark 4.3."""
 BROKER = ("org.apache.kafka:kafka_2.13:4.1.0",)
 """With all that it needs."""
+MINICLUSTER = (
+    "org.apache.hadoop:hadoop-client-minicluster:3.5.0",
+    *(f"org.bouncycastle:{name}-jdk18on:1.82" for name in ("bcprov", "bcpkix", "bcutil")),
+)
+"""YARN's daemons, of the version of Hadoop that Spark has, and what they need beside Spark's jars."""
 
 
 def connector() -> Path:
-    return _fetched("connector", CONNECTOR, alone=True)
+    return _fetched("kafka-connector", CONNECTOR, alone=True)
 
 
 def broker() -> Path:
-    return _fetched("broker", BROKER)
+    return _fetched("kafka-broker", BROKER)
+
+
+def minicluster() -> Path:
+    return _fetched("minicluster", MINICLUSTER, alone=True)
 
 
 def _fetched(name: str, artefacts: Sequence[str], *, alone: bool = False) -> Path:
     """The folder with the jars; those of an earlier call stay. Fails without Maven."""
     versions = "_".join(artefact.rpartition(":")[2] for artefact in artefacts)
     kept = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slotwise-tests"
-    folder = kept / f"kafka-{name}_{versions}"
+    folder = kept / f"{name}_{versions}"
     if folder.is_dir():
         return folder
     unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")

@@ -11,6 +11,8 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,14 @@ import psutil
 
 from slotwise.model import Cluster, Node, SlotwiseError
 from slotwise.spark import cluster
-from slotwise.spark.cluster import pinning, quotas
+from slotwise.spark.cluster import Site, java, pinning, quotas
+from slotwise.spark.query.outline import outline
+from slotwise.spark.run import Options
+from slotwise.spark.start_up import Timeline, launched
+from tests.spark import yarn
 from tests.spark.conftest import wait_until
+from tests.spark.plans import plan as plan_of
+from tests.spark.plans import topology
 from tests.spark.queries import MICRO_BATCH, running, three_levels
 
 TWO_NODES = Cluster((Node("left", 1, 1.0), Node("right", 1, 1.0, speed=2.0)), slot_memory_gb=1.0)
@@ -60,21 +68,72 @@ def lose_a_worker() -> None:
 
 
 def share_a_master() -> None:
-    """The master of an embedded cluster, used as one that exists already."""
-    with cluster.embedded(THREE_SLOTS, threads_per_slot=2) as made:
+    """The master of an embedded cluster, used as one that exists already; it asks for a secret."""
+    secret = {"spark.authenticate": "true", "spark.authenticate.secret": "of the tests"}
+    conf = {**secret, "spark.network.crypto.enabled": "true"}
+    with cluster.embedded(THREE_SLOTS, threads_per_slot=2, conf=conf) as made:
         url = made.master
         assert url is not None
+        intruder = _refusal(lambda: cluster.session(existing(url, THREE_SLOTS)))
         more = Cluster((Node("one", 2, 1.0), Node("two", 2, 1.0)), slot_memory_gb=1.0)
-        try:
-            cluster.session(cluster.existing(url, more, threads_per_slot=2), timeout_s=5)
-            refusal = ""
-        except SlotwiseError as refused:
-            refusal = str(refused)
+        refusal = _refusal(lambda: cluster.session(existing(url, more), conf))
         turned = Cluster(tuple(reversed(THREE_SLOTS.nodes)), slot_memory_gb=1.0)
-        spark = cluster.session(cluster.existing(url, turned, threads_per_slot=2))
+        spark = cluster.session(existing(url, turned), conf)
         hosts = [slot.host if slot else None for slot in cluster.slots(spark)]
-        told = {"pids": _everyone(), "refusal": refusal, "hosts": hosts}
-        _wait({**told, "folder": str(made.folder)})
+        told = {"pids": _everyone(), "refusal": refusal, "intruder": intruder, "hosts": hosts}
+        _wait({**told, "url": url, "folder": str(made.folder)})
+
+
+def use_yarn() -> None:
+    """A whole run on YARN; one of its executors is killed."""
+    with tempfile.TemporaryDirectory() as folder, yarn.running(Path(folder)) as settings:
+        os.environ |= {"HADOOP_CONF_DIR": str(settings), "SPARK_LOCAL_IP": yarn.HOST}
+        conf = {
+            "spark.yarn.jars": f"local:{java.spark_home()}/jars/*",
+            "spark.yarn.stagingDir": folder,
+        }
+        plan = plan_of(topology("s>a", "a>b", "b>k"), {"a": 3, "b": 2}, on=THREE_SLOTS, rate=200.0)
+        options = Options(Path(folder) / "checkpoint", batch_seconds=4, output=Path(folder) / "out")
+        times = Timeline()
+        with launched(outline(plan), options, site=Site("yarn", conf=conf), timeline=times) as run:
+            first = run.whereabouts()
+            hosts = [slot.host if slot else None for slot in cluster.slots(run.spark)]
+            victim = next(_containers())
+            os.kill(victim, signal.SIGKILL)
+            wait_until(lambda: run.advance(1) or run.failures.count, 90)
+            wait_until(lambda: run.advance(1) or run.threads_in_place() == (7, 7), 90)
+            told = {
+                "hosts": hosts,
+                "placed": [[task.slot, task.planned] for task in first.tasks],
+                "after": [[task.slot, task.planned] for task in run.whereabouts().tasks],
+                "events": run.events,
+                "steps": times.steps,
+                "application": run.spark.sparkContext.applicationId,
+            }
+        print(json.dumps({**told, "left": list(_containers())}), flush=True)
+
+
+def _containers() -> Iterator[int]:
+    """The executors' processes among those that this program has started."""
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            line = child.cmdline()
+            if "java" in line[0] and any(
+                "YarnCoarseGrainedExecutorBackend" in each for each in line
+            ):
+                yield child.pid
+
+
+def existing(url: str, of: Cluster) -> cluster.SparkCluster:
+    return cluster.existing(url, of, threads_per_slot=2)
+
+
+def _refusal(made: Callable[[], object]) -> str:
+    try:
+        made()
+    except SlotwiseError as refused:
+        return str(refused)
+    return ""
 
 
 def _executors(made: cluster.SparkCluster) -> list[int]:
@@ -120,4 +179,5 @@ def _wait(told: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    {"lose-a-worker": lose_a_worker, "share-a-master": share_a_master}[sys.argv[1]]()
+    acts = {"lose-a-worker": lose_a_worker, "share-a-master": share_a_master, "use-yarn": use_yarn}
+    acts[sys.argv[1]]()

@@ -13,6 +13,7 @@ import pytest
 
 from slotwise import sketch
 from slotwise.model import Plan, SlotwiseError
+from slotwise.spark.cluster.executors import task_cpus
 from slotwise.spark.metering import meters
 from slotwise.spark.metering.meters import MeterSnapshot, ThreadMeter
 from slotwise.spark.metering.watch import Watch
@@ -47,7 +48,7 @@ class ScriptedRun(Run):
 
     def __init__(self, clock: SettableClock, of: Plan | None = None) -> None:
         made = outline(of or plan(topology("s>a", "a>k"), rate=100.0))
-        spark: Any = SimpleNamespace(conf={"spark.executor.cores": str(THREADS_PER_SLOT)})
+        spark: Any = SimpleNamespace(conf={"spark.task.cpus": task_cpus(THREADS_PER_SLOT)})
         super().__init__(
             spark,
             Options(Path("checkpoint"), batch_seconds=2.0),
@@ -64,6 +65,7 @@ class ScriptedRun(Run):
         """Of the latency at sinks."""
         self.stable: bool | None = None
         self.measures = True
+        self.threads_begun = (0, 0)
         self.ticks: list[float] = []
         self.restarts: list[float] = []
 
@@ -77,6 +79,9 @@ class ScriptedRun(Run):
 
     def delivered(self) -> int:
         return self.tuples
+
+    def begun(self) -> tuple[int, int]:
+        return self.threads_begun
 
     @property
     def batch(self) -> int:
@@ -149,6 +154,7 @@ class MeteredRun(ScriptedRun):
     tick = Run.tick
     observation = Run.observation  # type: ignore[assignment]
     delivered = Run.delivered
+    begun = Run.begun
 
     @property
     def batch(self) -> int:

@@ -17,9 +17,10 @@ import pytest
 
 from slotwise.model import Cluster, Node, SlotwiseError
 from slotwise.spark import cluster
-from slotwise.spark.cluster import executors, processes, quotas
+from slotwise.spark.cluster import processes, quotas
 from slotwise.spark.cluster.folders import PREFIX, passing_folder
 from tests.builders import cluster as model_cluster
+from tests.spark import maven
 from tests.spark.conftest import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -78,14 +79,30 @@ def test_a_lost_node_is_done_without_and_a_killed_program_leaves_no_process(
 
 def test_an_existing_master_is_used_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     with program("share-a-master", tmp_path / "errors") as (started, told):
-        assert "needs 4 executors of 2 threads and 512 MB" in told["refusal"]
-        assert re.search("provided [0-3] in 5 s", told["refusal"])
+        needs = "needs 4 executors of one core and 512 MB, on different hosts: 2 on each of 2 hosts"
+        assert needs in told["refusal"]
+        assert re.search("1 of 1 core and .* MB free on 127.0.0.11", told["refusal"])
+        assert re.search("2 of 2 cores and .* MB free on 127.0.0.12", told["refusal"])
+        assert told["intruder"].startswith(f"master {told['url']} does not answer")
         # The node with two slots stands first in that model, and second in the master's.
         assert told["hosts"] == ["127.0.0.12", "127.0.0.12", "127.0.0.11"]
         started.send_signal(signal.SIGINT)
         started.wait(60)
         wait_until(lambda: all_gone(told["pids"]))
         assert not Path(told["folder"]).exists()
+
+
+def test_a_plan_runs_on_yarn_and_goes_on_when_an_executor_is_killed(tmp_path: Path) -> None:
+    maven.minicluster()
+    with program("use-yarn", tmp_path / "errors") as (_, told):
+        assert told["application"].startswith("slotwise-")
+        assert sorted(told["hosts"]) == ["127.0.0.31", "127.0.0.31", "127.0.0.32"] or sorted(
+            told["hosts"]
+        ) == ["127.0.0.31", "127.0.0.32", "127.0.0.32"]
+        assert len(told["placed"]) == 7
+        assert all(slot == planned >= 0 for slot, planned in told["placed"])
+        assert all(slot == planned >= 0 for slot, planned in told["after"])
+        assert "resumed from its checkpoint" in told["events"][-1]
 
 
 def test_a_taken_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,28 +142,6 @@ def test_a_process_that_ends_at_once_is_told_with_its_complaint(
         cluster.embedded(ONE_SLOT, threads_per_slot=1),
     ):
         pass
-
-
-@pytest.mark.parametrize("url", ["spark://127.0.0.1", "127.0.0.1:7077", "yarn", "spark://:7077"])
-def test_a_master_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(SlotwiseError, match="expected spark://host:port"):
-        cluster.existing(url, ONE_SLOT, threads_per_slot=1)
-
-
-def test_a_master_that_does_not_answer_is_refused() -> None:
-    port = processes.free_port("127.0.0.1")
-    with pytest.raises(SlotwiseError, match=f"cannot connect to master spark://127.0.0.1:{port}"):
-        cluster.existing(f"spark://127.0.0.1:{port}", ONE_SLOT, threads_per_slot=1)
-
-
-def test_nodes_go_to_hosts_with_as_many_executors() -> None:
-    three = Cluster((Node("a", 1, 1.0), Node("b", 2, 2.0)), slot_memory_gb=1.0)
-    found = {"0": "x", "1": "y", "2": "y", "3": "z"}
-    assert executors.matched_hosts(three, found) == ("x", "y", "y")
-    with pytest.raises(SlotwiseError, match="node 'b' has 2 slots, and x, the largest host left"):
-        executors.matched_hosts(three, {"0": "x", "1": "y", "2": "z"})
-    with pytest.raises(SlotwiseError, match="no host, the largest host left, has 0 executors"):
-        executors.matched_hosts(three, {"0": "x", "1": "x", "2": "x"})
 
 
 def test_a_second_session_in_one_program_is_refused(

@@ -16,6 +16,7 @@ from slotwise.clock import await_condition
 from slotwise.model import Cluster, Node, SlotwiseError
 from slotwise.spark.cluster import SparkCluster, executors, machines
 from slotwise.spark.cluster.machines import Machines, machines_of
+from slotwise.spark.cluster.matching import hosts_of
 from slotwise.spark.cluster.processes import Worker
 from tests.clocks import SettableClock
 
@@ -88,7 +89,7 @@ class Master:
     # -- as Daemons -----------------------------------------------------------------------------
 
     def start(self, worker: Worker) -> None:
-        self.room[worker.host] = worker.cores // 8
+        self.room[worker.host] = worker.cores
         self.workers.append(worker)
         self.schedule()
 
@@ -120,9 +121,14 @@ def session(monkeypatch: pytest.MonkeyPatch, master: Master, of: SparkCluster) -
     monkeypatch.setattr(machines, "check_memory", lambda *_: None)
     master.request(of.model.slots)
     master.clock.sleep(UP_S)
-    hosts = of.slot_hosts or executors.matched_hosts(of.model, json.loads(master.executors()))
+    hosts = of.slot_hosts or _slot_hosts(of.model, json.loads(master.executors()))
     master.setSlots(",".join(hosts))
     return machines_of(SimpleNamespace(), of, hosts)  # type: ignore[arg-type]
+
+
+def _slot_hosts(of: Cluster, found: dict[str, str]) -> tuple[str, ...]:
+    hosts = hosts_of(of.nodes, found.values())
+    return tuple(hosts[node] for node in of.slot_node.tolist())
 
 
 def embedded(monkeypatch: pytest.MonkeyPatch, master: Master) -> Machines:
@@ -146,7 +152,7 @@ def test_a_node_is_added_then_another_given_back(
     new = cluster(MORE, LEFT)
     assert found.add(new, wait(clock)) == (MORE,)
     assert clock.now_s() == pytest.approx(1000 + 2 * UP_S, abs=0.2)
-    assert own.workers == [Worker("more", "127.0.0.13", 16, 2 * 1536, slot_cores=1.0)]
+    assert own.workers == [Worker("more", "127.0.0.13", 2, 2 * 1536, slot_cores=1.0)]
     hosts = found.hosts(new)
     assert hosts == ("127.0.0.13", "127.0.0.13", "127.0.0.11", "127.0.0.11")
     own.setSlots(",".join(hosts))  # the query goes over

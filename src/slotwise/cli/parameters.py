@@ -77,6 +77,16 @@ def _read_algorithms(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _read_conf(_: Any, tokens: Sequence[Token]) -> tuple[tuple[str, str], ...]:
+    read = []
+    for token in tokens:
+        name, equals, value = token.value.partition("=")
+        if not (name.strip() and equals):
+            raise _invalid(token, f"invalid value '{token.value}': expected NAME=VALUE")
+        read.append((name.strip(), value.strip()))
+    return tuple(read)
+
+
 def split_algorithms(text: str) -> list[str]:
     """Names by comma; a part `option=value` belongs to the algorithm before it. Raises ValueError.
 
@@ -116,6 +126,16 @@ Scale = Annotated[float | None, Parameter(converter=_read_scale, show_default=Fa
 Algorithms = Annotated[
     tuple[str, ...],
     Parameter(converter=_read_algorithms, n_tokens=1, negative=(), show_default=False),
+]
+SparkConf = Annotated[
+    tuple[tuple[str, str], ...],
+    Parameter(
+        converter=_read_conf,
+        n_tokens=1,
+        negative=(),
+        show_default=False,
+        help="A setting of Spark, NAME=VALUE; repeatable. It comes before 'conf' of the spec.",
+    ),
 ]
 Json = Annotated[
     bool,

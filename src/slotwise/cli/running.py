@@ -23,6 +23,7 @@ from slotwise.cli.parameters import (
     Period,
     Rate,
     Scale,
+    SparkConf,
     Spec,
 )
 from slotwise.cli.showing import CONTROL, HOST, PORT, Host, Page, Port, Report, RunsFile, Showing
@@ -96,6 +97,7 @@ def run(
         float | None,
         Parameter(help="CPU quota of each slot, in cores times the node's speed. Default: none."),
     ] = None,
+    spark_conf: SparkConf = (),
     explain: Annotated[
         bool,
         Parameter(
@@ -128,7 +130,7 @@ def run(
     showing = Showing(page, host, port, report, runs)
     showing.check()
     scheduled = schedules.schedule(schedule) if schedule else None
-    site = Site(master, slot_memory_mb, cores_per_slot)
+    site = Site(master, slot_memory_mb, cores_per_slot, dict(spark_conf))
     planned = _plan(spec, plan, rate, placer, scale, site)
     made = planned if follows is None else last_plan(checkpoint, planned, note)
     found = outline(made)

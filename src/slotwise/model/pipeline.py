@@ -83,6 +83,8 @@ class Pipeline:
     """Maven coordinates of Java libraries that a run needs."""
     jars: tuple[str, ...] = ()
     """Files and folders with such libraries."""
+    conf: tuple[tuple[str, str], ...] = ()
+    """Settings of Spark for a run, beside Slotwise's own."""
 
     def __post_init__(self) -> None:
         if bool(self.catalog) == (self.cluster is not None):

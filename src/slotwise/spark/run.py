@@ -291,6 +291,13 @@ class Run:
         runs = len(self.whereabouts().tasks) >= sum(self.outline.layout.tasks)
         return runs and len(seen) == len(sources) and all(t.left == 0 for t in seen.values())
 
+    def begun(self) -> tuple[int, int]:
+        """How many executors have reported, and how many threads have got a tuple."""
+        last = self.watch.history.last
+        if last is None:
+            return 0, 0
+        return len(last.executors), sum(thread.arrivals > 0 for thread in last.threads)
+
     def release_late(self) -> None:
         """Give back executors of machines that came up when they were no longer waited for."""
         last = self.watch.history.last if self.machines is not None else None

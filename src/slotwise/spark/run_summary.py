@@ -82,17 +82,18 @@ def run(
     warm_up_s: float = WARM_UP_S,
     slot_memory_mb: int = 512,
     cores_per_slot: float | None = None,
+    conf: Mapping[str, str] | None = None,
     tell: Tell = lambda line: None,
 ) -> RunSummary:
     """The plan, run for so long, its warm-up included, which takes half of that at most.
 
-    The options are those of `slotwise run`; `bound` has functions for operators, and `tell` is
-    called with a line for what is new.
+    The options are those of `slotwise run`, `conf` that of `--spark-conf`; `bound` has functions
+    for operators, and `tell` is called with a line for what is new.
     """
     from slotwise.adaptation import Rules
     from slotwise.adaptation_following import Following
 
-    site = Site(master, slot_memory_mb, cores_per_slot)
+    site = Site(master, slot_memory_mb, cores_per_slot, conf or {})
     follows = None
     if controller is not None:
         rules = Rules(period_s=period_s, apply=apply)

@@ -65,15 +65,17 @@ def launched(
             times.report(f"in micro-batches: {why}")
         services_of(of.plan.pipeline.topology)  # refuses an unknown one before anything starts
         options = replace(options, cores_per_slot=site.cores_per_slot)
-        libraries = settings(of.plan.pipeline)
+        chosen = settings(of.plan.pipeline, site.conf)
         checkpoints.check(options.checkpoint, of)
         site.check(of.plan)
         processes = stack.enter_context(ExitStack())  # they end after the session that uses them
         room = site.room(sum(of.layout.tasks), grows)
-        prepared = processes.enter_context(site.prepared(of.plan.cluster, room))
+        prepared = processes.enter_context(site.prepared(of.plan.cluster, room, chosen))
         with times.step("driver"):
-            spark = cluster.driver(prepared, libraries, name=of.plan.pipeline.topology.name)
+            spark = cluster.driver(prepared, chosen, name=of.plan.pipeline.topology.name)
             stack.callback(spark.stop)
+        if page := spark.sparkContext.uiWebUrl:
+            times.report(f"Spark's own page: {page}")
         topology, here = of.plan.pipeline.topology, prepared.is_embedded
         stack.enter_context(provided(spark, topology, on_this_machine=here))
         with times.step("query compiled"):

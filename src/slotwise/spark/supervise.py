@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from slotwise.clock import await_condition
 from slotwise.model import SlotwiseError, counted
-from slotwise.spark.cluster import slots
+from slotwise.spark.cluster import slots, threads_per_slot
 from slotwise.spark.waiting import has_resumed
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _start_lost_machines(run: Run) -> None:
 def _await_room(run: Run) -> None:
     """Until the living executors have room for all tasks; no longer than `ROOM_S`."""
     tasks = sum(run.outline.layout.tasks)
-    per_slot = int(run.spark.conf.get("spark.executor.cores") or 1)
+    per_slot = threads_per_slot(run.spark)
 
     def has_room() -> bool:
         run.tick()

@@ -5,6 +5,7 @@ Every wait reads the meters, ends when the query fails or the run is to end, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from slotwise.spark.run import Run
 
 FIRST_TUPLE_S = 60.0
-"""A query that has delivered no tuple this long after its start hangs."""
+"""A query that delivers no tuple hangs if this long no other of its threads has begun, either: where
+several runs start on few cores, Java alone takes a minute until the first tuple is at a sink."""
 CATCH_UP_S = 30.0
 IN_PACE_MS = 500.0
 """A query that is no later than this keeps pace with its sources."""
@@ -35,7 +37,7 @@ def await_tuples(run: Run, more: int = 1, timeout_s: float = FIRST_TUPLE_S) -> N
     def delivered() -> bool:
         return run.delivered() >= enough or run.is_idle
 
-    await_run(run, delivered, "delivered no tuple", timeout_s)
+    _await_delivery(run, delivered, timeout_s)
 
 
 def has_resumed(run: Run) -> bool:
@@ -48,8 +50,23 @@ def has_resumed(run: Run) -> bool:
         resumed = run.delivered() >= enough or (run.query.isActive and run.is_idle)
         return resumed or not run.query.isActive or run.is_over()
 
-    await_run(run, resumed_or_failed, "delivered no tuple", FIRST_TUPLE_S)
+    _await_delivery(run, resumed_or_failed, FIRST_TUPLE_S)
     return run.query.isActive
+
+
+def _await_delivery(run: Run, holds: Callable[[], bool], timeout_s: float) -> None:
+    """Until `holds`, for as long as threads of the query begin: `timeout_s` from the last one on."""
+    begun, since_s = run.begun(), run.clock.now_s()
+
+    def holds_or_hangs() -> bool:
+        nonlocal begun, since_s
+        if (now := run.begun()) != begun:
+            begun, since_s = now, run.clock.now_s()
+        return holds() or run.clock.now_s() - since_s >= timeout_s
+
+    holds_within(run, holds_or_hangs, math.inf)
+    if not holds():
+        raise SlotwiseError(f"the query of '{run.name}' has delivered no tuple for {timeout_s:g} s")
 
 
 def await_batch(run: Run, timeout_s: float | None = None) -> int:

@@ -71,6 +71,7 @@ def pipeline_of(document: SpecDocument) -> Pipeline:
         platform=platform_of(document.platform),
         packages=tuple(document.packages),
         jars=tuple(document.jars),
+        conf=_options(document.conf),
     )
 
 
@@ -98,6 +99,7 @@ def document_of(pipeline: Pipeline) -> SpecDocument:
             "engine": pipeline.engine,
             "packages": list(pipeline.packages),
             "jars": list(pipeline.jars),
+            "conf": dict(pipeline.conf),
             "slot_memory_gb": pipeline.slot_memory_gb,
         }
     )

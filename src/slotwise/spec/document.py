@@ -354,6 +354,9 @@ class SpecDocument(Document):
         default=[],
         description="Java libraries that a run needs, as files, or as folders with nothing else.",
     )
+    conf: dict[Name, Option] = Field(
+        default={}, description="Settings of Spark for a run, beside those that Slotwise makes."
+    )
     slot_memory_gb: Positive | None = Field(
         default=None,
         description="Memory of the slot the profiles were measured on; "

@@ -1,13 +1,13 @@
 """Processes, executors and slots: a Spark cluster as the planner sees one."""
 
-from slotwise.spark.cluster.executors import SlotExecutor, scheduler, slots
+from slotwise.spark.cluster.connecting import connect
+from slotwise.spark.cluster.executors import SlotExecutor, scheduler, slots, threads_per_slot
 from slotwise.spark.cluster.machines import Machines
-from slotwise.spark.cluster.sessions import connect, driver, has_functions, local, session
+from slotwise.spark.cluster.sessions import driver, has_functions, local, session
 from slotwise.spark.cluster.site import Site
 from slotwise.spark.cluster.standalone import (
     SparkCluster,
     check,
-    check_master,
     embedded,
     existing,
     prepared,
@@ -21,7 +21,6 @@ __all__ = [
     "SlotExecutor",
     "SparkCluster",
     "check",
-    "check_master",
     "connect",
     "driver",
     "embedded",
@@ -33,5 +32,6 @@ __all__ = [
     "session",
     "slots",
     "started",
+    "threads_per_slot",
     "worker_host",
 ]

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import ROUND_DOWN, Decimal
 from typing import TYPE_CHECKING, Any
 
-from slotwise import model
-from slotwise.clock import SYSTEM, Clock, await_condition
-from slotwise.model import SlotwiseError, counted
-from slotwise.spark.cluster.standalone import SparkCluster
+from slotwise.model import SlotwiseError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +25,7 @@ class SlotExecutor:
 
 def slots(spark: SparkSession) -> tuple[SlotExecutor | None, ...]:
     """Per slot of the session's cluster, its executor now; None while it has none."""
-    hosts = json.loads(scheduler(spark).executors())
+    hosts = living(spark)
     bound = json.loads(scheduler(spark).slotExecutors())
     return tuple(
         SlotExecutor(slot, hosts[executor], executor) if executor in hosts else None
@@ -37,11 +33,34 @@ def slots(spark: SparkSession) -> tuple[SlotExecutor | None, ...]:
     )
 
 
+def living(spark: SparkSession) -> dict[str, str]:
+    """The living executors of the session, and their hosts."""
+    found: dict[str, str] = json.loads(scheduler(spark).executors())
+    return found
+
+
 def unbound(spark: SparkSession) -> dict[str, str]:
     """The living executors that stand for no slot, and their hosts."""
-    hosts: dict[str, str] = json.loads(scheduler(spark).executors())
+    hosts = living(spark)
     bound = set(json.loads(scheduler(spark).slotExecutors()))
     return {executor: host for executor, host in hosts.items() if executor not in bound}
+
+
+def task_cpus(threads_per_slot: int) -> str:
+    """`spark.task.cpus` such that an executor of one core has room for so many tasks.
+
+    Rounded down to the nine decimals that Spark takes, so that all of them fit.
+
+    >>> task_cpus(12)
+    '0.083333333'
+    """
+    share = (Decimal(1) / threads_per_slot).quantize(Decimal("1e-9"), ROUND_DOWN)
+    return f"{share:f}"
+
+
+def threads_per_slot(spark: SparkSession) -> int:
+    """How many threads an executor of the session has room for."""
+    return int(1 / Decimal(spark.conf.get("spark.task.cpus") or 1))
 
 
 def scheduler(spark: SparkSession) -> Any:
@@ -50,45 +69,3 @@ def scheduler(spark: SparkSession) -> Any:
     if not found.getClass().getName().endswith("PlacedScheduler"):
         raise SlotwiseError("this Spark session was not created by slotwise.spark.cluster")
     return found
-
-
-def await_executors(
-    spark: SparkSession, cluster: SparkCluster, timeout_s: float, clock: Clock = SYSTEM
-) -> dict[str, str]:
-    """Living executors and their hosts, as soon as there is one for each slot."""
-    needed, found = cluster.model.slots, dict[str, str]()
-
-    def enough() -> bool:
-        nonlocal found
-        found = json.loads(scheduler(spark).executors())
-        return len(found) >= needed or bool(spark.sparkContext._jsc.sc().isStopped())
-
-    await_condition(enough, timeout_s, clock)
-    if len(found) < needed:
-        raise SlotwiseError(
-            f"the plan needs {counted(needed, 'executor')} of "
-            f"{counted(cluster.threads_per_slot, 'thread')} and "
-            f"{cluster.slot_memory_mb} MB, and {cluster.master} provided {len(found)} in "
-            f"{timeout_s:g} s"
-        )
-    return found
-
-
-def matched_hosts(cluster: model.Cluster, executors: Mapping[str, str]) -> tuple[str, ...]:
-    """The host of each slot: the node with most slots goes to the host with most executors, and
-    so on; refused if one has too few.
-    """
-    nodes = sorted(range(len(cluster.nodes)), key=lambda n: (-cluster.nodes[n].slots, n))
-    hosts = sorted(Counter(executors.values()).items(), key=lambda item: (-item[1], item[0]))
-    host_of = {}
-    for rank, node in enumerate(nodes):
-        host, count = hosts[rank] if rank < len(hosts) else ("no host", 0)
-        if count < cluster.nodes[node].slots:
-            raise SlotwiseError(
-                f"node '{cluster.nodes[node].name}' has "
-                f"{counted(cluster.nodes[node].slots, 'slot')}, and {host}, the largest host left, "
-                f"has {counted(count, 'executor')} "
-                f"({len(executors)} on {counted(len(hosts), 'host')})"
-            )
-        host_of[node] = host
-    return tuple(host_of[int(node)] for node in cluster.slot_node)

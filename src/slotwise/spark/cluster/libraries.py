@@ -1,4 +1,4 @@
-"""Java libraries that a pipeline needs beside Spark: `jars` and `packages` of its spec.
+"""What a pipeline needs beside Spark: `jars`, `packages` and `conf` of its spec.
 
 Spark's driver has them from its start, and gives them to the executors. What is named under
 `packages` Spark looks for in the local Maven repository (~/.m2), and else downloads.
@@ -6,26 +6,30 @@ Spark's driver has them from its start, and gives them to the executors. What is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from slotwise.formats import KAFKA, dead_letters_of
 from slotwise.machine import spark_version
 from slotwise.model import Pipeline, SlotwiseError
-from slotwise.spark.cluster import java
+from slotwise.spark.cluster import conf, java
 
 CONNECTOR = "spark-sql-kafka-0-10_2.13"
 """In the name of Spark's connector to Kafka."""
 
 
-def settings(pipeline: Pipeline) -> dict[str, str]:
-    """Spark's settings for them, our own jar included. Raises SlotwiseError for what is missing."""
+def settings(pipeline: Pipeline, given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Spark's settings for them, our own jar included; those that are `given` come before `conf` of
+    the spec. Raises SlotwiseError for what is missing, and for settings that are ours to make.
+    """
+    chosen = {**dict(pipeline.conf), **(given or {})}
+    conf.check(chosen)
     jars = [path for name in pipeline.jars for path in _jars(name)]
     _check_connector(pipeline, jars)
-    made = {"spark.jars": ",".join(map(str, [java.classpath_jar(), *jars]))}
+    chosen["spark.jars"] = ",".join(map(str, [java.classpath_jar(), *jars]))
     if pipeline.packages:
-        made["spark.jars.packages"] = ",".join(pipeline.packages)
-    return made
+        chosen["spark.jars.packages"] = ",".join(pipeline.packages)
+    return chosen
 
 
 def _jars(name: str) -> Iterator[Path]:

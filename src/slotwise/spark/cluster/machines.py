@@ -14,7 +14,6 @@ Executors are requested from the master by their number, and given back by their
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +22,8 @@ from typing import TYPE_CHECKING
 
 from slotwise import model
 from slotwise.model import SlotwiseError, counted
-from slotwise.spark.cluster.executors import matched_hosts, scheduler, unbound
+from slotwise.spark.cluster.executors import living, scheduler, unbound
+from slotwise.spark.cluster.matching import Matching
 from slotwise.spark.cluster.processes import Daemons
 from slotwise.spark.cluster.standalone import (
     MOST_NODES,
@@ -88,9 +88,9 @@ class Machines(ABC):
         if executors := unbound(self.spark):
             scheduler(self.spark).release(",".join(executors))
 
-    def _request(self, nodes: Iterable[model.Node]) -> None:
-        """Executors for all slots of these nodes, and no more."""
-        self.requested = sum(node.slots for node in nodes)
+    def _request(self, nodes: Iterable[model.Node], more: int = 0) -> None:
+        """Executors for all slots of these nodes, and so many more."""
+        self.requested = sum(node.slots for node in nodes) + more
         scheduler(self.spark).request(self.requested)
 
     @abstractmethod
@@ -153,7 +153,7 @@ class OwnMachines(Machines):
 
     def _executors(self) -> Counter[str]:
         """Living ones, by their host."""
-        return Counter(json.loads(scheduler(self.spark).executors()).values())
+        return Counter(living(self.spark).values())
 
     def _end(self, host: str) -> None:
         self.daemons.end(host)
@@ -164,30 +164,18 @@ class GivenMachines(Machines):
     """Hosts of an existing master."""
 
     def _has(self, node: model.Node) -> bool:
-        living = json.loads(scheduler(self.spark).executors()).values()
-        return self.host_of.get(node) in living
+        return self.host_of.get(node) in living(self.spark).values()
 
     def _add(self, nodes: Sequence[model.Node], wait: Wait) -> None:
-        self._request({*self.host_of, *nodes})
-        wanted = model.Cluster(tuple(nodes), self.cluster.model.slot_memory_gb)
-        hosts: tuple[str, ...] = ()
-        refusal = ""
-
-        def are_up() -> bool:
-            nonlocal hosts, refusal
-            try:
-                hosts = matched_hosts(wanted, unbound(self.spark))
-            except SlotwiseError as error:
-                refusal = str(error)
-            return bool(hosts)
-
-        if not wait(are_up, START_S):
+        wanted = {*self.host_of, *nodes}
+        matching = Matching(nodes, lambda more: self._request(wanted, more))
+        self._request(wanted)
+        if not wait(lambda: matching.matches(unbound(self.spark).values()), START_S):
             more = counted(len(nodes), "more node")
             raise SlotwiseError(
-                f"{self.cluster.master} has not given {more} in {START_S:g} s: {refusal}"
+                f"{self.cluster.master} has not given {more} in {START_S:g} s: {matching.refusal}"
             )
-        for node, first in zip(nodes, wanted.first_slot.tolist(), strict=False):
-            self.host_of[node] = hosts[first]
+        self.host_of |= dict(zip(nodes, matching.hosts, strict=True))
 
     def _end(self, host: str) -> None:
         """The master's own workers go on."""

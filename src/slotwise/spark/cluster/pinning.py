@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slotwise.model import SlotwiseError
-from slotwise.spark.cluster import scheduler
+from slotwise.spark.cluster import scheduler, threads_per_slot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,8 +96,8 @@ def place(
 def check(
     spark: SparkSession, levels: Sequence[Sequence[int]], hosts: Sequence[str] | None = None
 ) -> None:
-    """Raise SlotwiseError if a slot does not exist or would hold more threads than its executor has
-    task slots.
+    """Raise SlotwiseError if a slot does not exist or would hold more threads than it has room
+    for.
     """
     placed = Counter(slot for level in levels for slot in level)
     slots = len(json.loads(scheduler(spark).slotExecutors()) if hosts is None else hosts)
@@ -105,7 +105,7 @@ def check(
         raise SlotwiseError(
             f"slot {wrong[0]} does not exist: the cluster has slots 0 to {slots - 1}"
         )
-    room = int(spark.conf.get("spark.executor.cores") or 1)
+    room = threads_per_slot(spark)
     fullest, threads = placed.most_common(1)[0]
     if threads > room:
         raise SlotwiseError(

@@ -20,7 +20,7 @@ from slotwise.spark.cluster import class_archive, java
 START_SECONDS = 60
 STOP_SECONDS = 10
 SETTINGS = "daemons.conf"
-"""Empty, in place of the settings of another Spark."""
+"""In place of the settings of another Spark."""
 LOGGING = "-Dlog4j2.configurationFile=slotwise-log4j2.properties"
 DRIVER_LOGGING = "-Dlog4j2.configurationFile=slotwise-driver-log4j2.properties"
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -73,6 +73,8 @@ class Daemons:
     _master: list[subprocess.Popen[bytes]] = field(default_factory=list)
     _workers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     """By host."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Settings of Spark for all of them."""
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -89,7 +91,8 @@ class Daemons:
         return [*self._master, *self._workers.values()]
 
     def start_master(self) -> None:
-        (self.folder / SETTINGS).touch()
+        lines = [f"{name} {value}\n" for name, value in self.conf.items()]
+        (self.folder / SETTINGS).write_text("".join(lines))
         arguments = _master_arguments(self.host, self.port, self.page)
         self._master.append(self._started(arguments, self.folder / "master.log", self.host))
 
@@ -160,9 +163,15 @@ class Daemons:
 
 
 @contextmanager
-def running(folder: Path, host: str, port: int, workers: Sequence[Worker]) -> Iterator[Daemons]:
+def running(
+    folder: Path,
+    host: str,
+    port: int,
+    workers: Sequence[Worker],
+    conf: Mapping[str, str] | None = None,
+) -> Iterator[Daemons]:
     """The master and the workers, once all workers have registered; ended after."""
-    daemons = Daemons(folder, host, port, free_port(host))
+    daemons = Daemons(folder, host, port, free_port(host), conf=conf or {})
     try:
         daemons.start_master()
         for worker in workers:

@@ -10,18 +10,19 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from slotwise.model import SlotwiseError
-from slotwise.spark.cluster import class_archive, gateway, java, processes
-from slotwise.spark.cluster.executors import await_executors, matched_hosts, scheduler
-from slotwise.spark.cluster.machines import Machines, machines_of
+from slotwise.spark.cluster import class_archive, gateway, java, masters, processes
+from slotwise.spark.cluster.conf import AT_LAUNCH, joined
+from slotwise.spark.cluster.connecting import connect
+from slotwise.spark.cluster.executors import task_cpus
 from slotwise.spark.cluster.standalone import MASTER_HOST, SparkCluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MASTER = "spark-placed:standalone"
-"""Chooses our scheduler (jvm/…/PlacedClusterManager.java); `connect` names the master itself."""
-
 FUNCTIONS = "org.slotwise.Functions"
+
+GIVEN = "slotwise.settings"
+"""A property of the driver's Java: the names of the settings that it was started with."""
 
 
 def session(
@@ -50,69 +51,75 @@ def driver(
     meters: bool = True,
 ) -> SparkSession:
     """A session for `cluster`, functions registered, without executors: it can analyse queries, and
-    run them once it is connected. `conf` adds to the settings or replaces them.
-    """
-    from pyspark.sql import SparkSession
+    run them once it is connected. `conf` adds to the settings or replaces them; see `joined`.
 
-    _take_gateway()
-    settings: dict[str, Any] = {**_settings(cluster, name, meters), **(conf or {})}
+    Raises SlotwiseError for what Spark refuses, such as an event log in a missing folder.
+    """
     if cluster.is_embedded:
         os.environ.setdefault("SPARK_LOCAL_IP", MASTER_HOST)
         # Python workers on this machine have the packages that this program has.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    made: SparkSession = SparkSession.builder.config(map=settings).getOrCreate()
+    return _made(joined(settings(cluster, name, meters), conf or {}))
+
+
+def _made(chosen: dict[str, str]) -> SparkSession:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    from slotwise.spark.query.expressions import first_sentence
+
+    _take_gateway(chosen)
+    try:
+        everything: dict[str, Any] = {**chosen}
+        made: SparkSession = SparkSession.builder.config(map=everything).getOrCreate()
+    except (Py4JJavaError, PySparkException) as error:
+        raise SlotwiseError(f"Spark's driver does not start: {first_sentence(error)}") from None
+    jvm: Any = made.sparkContext._jvm
+    system = jvm.java.lang.System
+    if system.getProperty(GIVEN) is None:
+        system.setProperty(GIVEN, ",".join(chosen))
     return made
-
-
-def connect(spark: SparkSession, cluster: SparkCluster, timeout_s: float = 60) -> Machines:
-    """Ask the master of `cluster` for executors, until every slot is bound to a living one.
-
-    Raises SlotwiseError with the numbers when it gives fewer than there are slots.
-    """
-    scheduler(spark).connect(cluster.master, cluster.model.slots)
-    executors = await_executors(spark, cluster, timeout_s)
-    hosts = cluster.slot_hosts or matched_hosts(cluster.model, executors)
-    scheduler(spark).setSlots(",".join(hosts))
-    return machines_of(spark, cluster, hosts)
 
 
 @contextmanager
 def local(conf: Mapping[str, str] | None = None, *, cores: int = 1) -> Iterator[SparkSession]:
     """A session whose tasks run in the driver's own process, functions registered, nothing placed.
 
-    `conf` adds to the settings or replaces them.
+    `conf` adds to the settings or replaces them; see `joined`.
     """
-    from pyspark.sql import SparkSession
-
     java.check()
-    _take_gateway()
-    settings: dict[str, Any] = {
+    ours: dict[str, str] = {
         **_driver_settings(embedded=True),
         "spark.plugins": "",
         "spark.master": f"local[{cores}]",
         "spark.app.name": "slotwise",
         "spark.driver.host": MASTER_HOST,
         "spark.driver.bindAddress": MASTER_HOST,
-        **(conf or {}),
     }
-    spark = SparkSession.builder.config(map=settings).getOrCreate()
+    spark = _made(joined(ours, conf or {}))
     try:
         yield spark
     finally:
         spark.stop()
 
 
-def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
+def settings(cluster: SparkCluster, name: str, meters: bool = True) -> dict[str, str]:
+    """Of a session on `cluster`, without those of its pipeline."""
     made = {
         **_driver_settings(cluster.is_embedded),
-        "spark.master": MASTER,
+        "spark.master": masters.url(cluster.master),
         "spark.app.name": name,
         "spark.ui.showConsoleProgress": "false",
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
-        "spark.executor.cores": str(cluster.threads_per_slot),
+        # A slot is an executor of one core, whatever the number of its threads.
+        "spark.executor.cores": "1",
+        "spark.task.cpus": task_cpus(cluster.threads_per_slot),
+        # By default Spark divides an executor's memory by its cores, not by its tasks.
+        "spark.buffer.pageSize": "1m",
         "spark.executor.memory": f"{cluster.slot_memory_mb}m",
-        # The number of executors is the limit, and it may change.
+        # The number of executors is the limit, and it may change while the master's would not.
         "spark.cores.max": str(2**31 - 1),
         # A pinned task waits for its executor while that lives, and for nothing else.
         "spark.locality.wait.process": "600s",
@@ -132,6 +139,8 @@ def _settings(cluster: SparkCluster, name: str, meters: bool) -> dict[str, str]:
         "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
         **(cluster.quota.conf if cluster.quota else {"spark.slotwise.cgroup": ""}),
     }
+    if cluster.master is not None:
+        made |= masters.settings(cluster.master, cluster.model.slots)
     if meters or cluster.quota:  # the plugin does both
         made["spark.plugins"] = "org.slotwise.meters.MetersPlugin"
         made["spark.slotwise.meters"] = str(meters).lower()
@@ -153,11 +162,7 @@ def _executor_options(cluster: SparkCluster) -> list[str]:
 
 
 def _driver_settings(embedded: bool) -> dict[str, str]:
-    """Of every session: all sessions of a program share the driver's Java.
-
-    That has the settings of the first one as its properties, and every later session has what it
-    does not set itself from there.
-    """
+    """Of every session."""
     jar = str(java.classpath_jar())
     quick_start = processes.QUICK_START if embedded else ()
     options = [processes.DRIVER_LOGGING, *quick_start, *class_archive.options()]
@@ -177,16 +182,23 @@ def has_functions(spark: SparkSession) -> bool:
     return FUNCTIONS in str(spark.conf.get("spark.sql.extensions", ""))
 
 
-def _take_gateway() -> None:
-    """A driver's Java takes its class path at its start. One that was started without our jar, by a
-    session that has ended since, is ended; Spark then starts another one.
+def _take_gateway(chosen: Mapping[str, str]) -> None:
+    """A driver's Java takes its class path and its options at its start. One that was started with
+    others, by a session that has ended since, is ended; Spark then starts another one. The other
+    settings with which it was started are its properties, and would be those of every session.
     """
     from pyspark import SparkContext
 
     if SparkContext._active_spark_context is not None:
         raise SlotwiseError("this program already has a Spark session: stop it first")
     jvm = SparkContext._jvm
-    if jvm is not None:
-        paths = jvm.java.lang.System.getProperty("java.class.path").split(os.pathsep)
-        if str(java.classpath_jar()) not in paths:
-            gateway.end_java(SparkContext._gateway)
+    if jvm is None:
+        return
+    system = jvm.java.lang.System
+    before = (system.getProperty(GIVEN) or "").split(",")
+    at_launch = [name for name in AT_LAUNCH if name in chosen or name in before]
+    if any((system.getProperty(name) or "") != chosen.get(name, "") for name in at_launch):
+        gateway.end_java(SparkContext._gateway)
+        return
+    for name in set(before) - set(chosen):
+        system.clearProperty(name)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from slotwise.model import Cluster, Plan, SlotwiseError
-from slotwise.spark.cluster import standalone
+from slotwise.spark.cluster import masters, standalone
 
 
 @dataclass(frozen=True)
 class Site:
-    """An embedded cluster on this machine, or an existing master."""
+    """An embedded cluster on this machine, or an existing one."""
 
     master: str | None = None
-    """`spark://host:port` of an existing one."""
+    """Of an existing one; see `masters`."""
     slot_memory_mb: int = 512
     cores_per_slot: float | None = None
     """A CPU quota per slot; see `standalone.prepared`."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Settings of Spark, before those of the spec."""
 
     def check(self, plan: Plan) -> None:
         """Raise SlotwiseError for what is known to be missing before anything starts."""
@@ -29,20 +31,21 @@ class Site:
             raise SlotwiseError(
                 f"--cores-per-slot requires an embedded cluster: remove --master {self.master}"
             )
-        standalone.check_master(self.master)
+        masters.check(self.master)
 
     def room(self, tasks: int, grows: bool) -> int:
         """Threads per slot for a plan with so many tasks: all of them, since any slot may take over
-        from lost ones. In a run that `grows` a slot has room for several times as many; on an
-        existing master for twice as many only, because each takes a core of the workers there.
+        from lost ones. In a run that `grows` a slot has room for several times as many.
         """
-        return tasks * (1 if not grows else 4 if self.master is None else 2)
+        return tasks * (4 if grows else 1)
 
     @contextmanager
     def prepared(
-        self, cluster: Cluster, threads_per_slot: int
+        self, cluster: Cluster, threads_per_slot: int, conf: Mapping[str, str] | None = None
     ) -> Iterator[standalone.SparkCluster]:
-        """A plan's cluster, to be `started`; every slot has room for so many threads."""
+        """A plan's cluster, to be `started`; every slot has room for so many threads. `conf`: the
+        session's settings.
+        """
         if self.master is not None:
             yield standalone.existing(
                 self.master,
@@ -56,5 +59,6 @@ class Site:
             threads_per_slot=threads_per_slot,
             slot_memory_mb=self.slot_memory_mb,
             cores_per_slot=self.cores_per_slot,
+            conf=conf,
         ) as made:
             yield made

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-import socket
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from slotwise import model
 from slotwise.model import Node, SlotwiseError, counted
-from slotwise.spark.cluster import java, processes, quotas
+from slotwise.spark.cluster import java, masters, processes, quotas
+from slotwise.spark.cluster.conf import of_daemons
 from slotwise.spark.cluster.folders import passing_folder
 
 MASTER_HOST = "127.0.0.1"
@@ -31,10 +31,10 @@ class SparkCluster:
 
     model: model.Cluster
     threads_per_slot: int
-    """Task slots of an executor: the most threads that a slot may hold, fall-backs included."""
+    """The most threads that a slot may hold, fall-backs included; see `executors.task_cpus`."""
     slot_memory_mb: int
     master: str | None = None
-    """`spark://host:port`; None: not started yet (see `started`)."""
+    """`spark://host:port`, or that of another manager; None: not started yet (see `started`)."""
     slot_hosts: tuple[str, ...] = ()
     """Per slot, the address of its worker; empty: matched to what an existing master gives."""
     folder: Path | None = None
@@ -46,6 +46,8 @@ class SparkCluster:
     """The nodes whose slots have none."""
     daemons: processes.Daemons | None = None
     """Of an embedded cluster that was started."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Settings of Spark that an embedded cluster's master and workers have."""
 
     @property
     def is_embedded(self) -> bool:
@@ -62,7 +64,7 @@ class SparkCluster:
         return processes.Worker(
             node.name,
             host,
-            node.slots * self.threads_per_slot,
+            node.slots,
             # Cores limit what fits; memory must not do so a second time.
             node.slots * (self.slot_memory_mb + 1024),
             None if cores is None else cores * node.speed,
@@ -77,6 +79,7 @@ def embedded(
     slot_memory_mb: int = 512,
     cores_per_slot: float | None = None,
     without_quota: Collection[str] = (),
+    conf: Mapping[str, str] | None = None,
     port: int | None = None,
 ) -> Iterator[SparkCluster]:
     """A cluster of our own, `prepared` and `started`."""
@@ -87,6 +90,7 @@ def embedded(
             slot_memory_mb=slot_memory_mb,
             cores_per_slot=cores_per_slot,
             without_quota=without_quota,
+            conf=conf,
         ) as made,
         started(made, port) as running,
     ):
@@ -101,12 +105,14 @@ def prepared(
     slot_memory_mb: int = 512,
     cores_per_slot: float | None = None,
     without_quota: Collection[str] = (),
+    conf: Mapping[str, str] | None = None,
 ) -> Iterator[SparkCluster]:
     """A cluster of our own to be `started`: its folder and CPU quota, without any process.
 
     `threads_per_slot`: give the number of all threads, so that any living executor can take over
     those of dead ones. `cores_per_slot`: a CPU quota per slot by cgroup, times the node's speed;
     refused where cgroups are not writable. `without_quota`: the nodes whose slots have none.
+    `conf`: the session's; master and workers get its settings of authentication and encryption.
 
     Its files are removed at the end of the `with` block. When this program is killed, the next
     cluster removes them.
@@ -124,6 +130,7 @@ def prepared(
                 quota=quota,
                 cores_per_slot=cores_per_slot,
                 without_quota=frozenset(without_quota),
+                conf=of_daemons(conf or {}),
             )
     finally:
         if quota:
@@ -147,7 +154,9 @@ def started(cluster: SparkCluster, port: int | None = None) -> Iterator[SparkClu
         cluster.worker(node, worker_host(position))
         for position, node in enumerate(cluster.model.nodes)
     ]
-    with processes.running(cluster.folder, MASTER_HOST, master_port, workers) as daemons:
+    with processes.running(
+        cluster.folder, MASTER_HOST, master_port, workers, cluster.conf
+    ) as daemons:
         yield replace(cluster, master=f"spark://{MASTER_HOST}:{master_port}", daemons=daemons)
 
 
@@ -169,24 +178,11 @@ def check(cluster: model.Cluster, slot_memory_mb: int, cores_per_slot: float | N
 
 
 def existing(
-    master_url: str, cluster: model.Cluster, *, threads_per_slot: int, slot_memory_mb: int = 512
+    master: str, cluster: model.Cluster, *, threads_per_slot: int, slot_memory_mb: int = 512
 ) -> SparkCluster:
-    """The standalone master at `spark://host:port`; refused if it does not answer."""
-    check_master(master_url)
-    return SparkCluster(cluster, threads_per_slot, slot_memory_mb, master=master_url)
-
-
-def check_master(url: str) -> None:
-    """Raise SlotwiseError, with one sentence, unless a session can be made at this master."""
-    host, _, port = url.removeprefix("spark://").rpartition(":")
-    if not (url.startswith("spark://") and host and port.isdigit()):
-        raise SlotwiseError(f"invalid master '{url}': expected spark://host:port")
-    java.check()
-    try:
-        socket.create_connection((host, int(port)), timeout=5).close()
-    except (OSError, OverflowError) as failed:
-        reason = failed.strerror if isinstance(failed, OSError) else failed
-        raise SlotwiseError(f"cannot connect to master {url}: {reason or failed}") from failed
+    """The cluster of this master, such as `spark://host:port`; refused as by `masters.check`."""
+    masters.check(master)
+    return SparkCluster(cluster, threads_per_slot, slot_memory_mb, master=master)
 
 
 def worker_host(node: int) -> str:

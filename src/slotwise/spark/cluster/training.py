@@ -22,7 +22,6 @@ from slotwise.spark.cluster import java, local
 from slotwise.spark.cluster.class_archive import QUIET
 from slotwise.spark.cluster.folders import passing_folder
 from slotwise.spark.cluster.gateway import end_java
-from slotwise.spark.cluster.processes import DRIVER_LOGGING, QUICK_START
 from slotwise.spark.query.compile import compile
 from slotwise.spark.query.outline import outline
 from slotwise.spark.query.sinks import writer
@@ -62,7 +61,7 @@ OTHER_PROCESSES = (
 
 def main(archive: Path) -> None:
     of = outline(slotwise.plan(loads(SPEC)))
-    java_options = [DRIVER_LOGGING, *QUICK_START, f"-XX:ArchiveClassesAtExit={archive}", *QUIET]
+    java_options = [f"-XX:ArchiveClassesAtExit={archive}", *QUIET]
     conf = {
         "spark.driver.extraJavaOptions": shlex.join(java_options),
         "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",

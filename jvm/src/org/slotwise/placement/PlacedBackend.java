@@ -1,20 +1,11 @@
 package org.slotwise.placement;
 
-import java.util.List;
-import java.util.Map;
 import org.apache.spark.SparkContext;
-import org.apache.spark.resource.ResourceProfile;
 import org.apache.spark.scheduler.TaskSchedulerImpl;
 import org.apache.spark.scheduler.cluster.StandaloneSchedulerBackend;
-import scala.jdk.javaapi.CollectionConverters;
 
-/**
- * Spark's standalone backend, connected to a master only when {@link #connect} names it.
- *
- * <p>Spark's own waits for its master while the driver starts. This one lets the driver analyse a
- * query first, so that no cluster has to start for a query that Spark refuses.
- */
-final class PlacedBackend extends StandaloneSchedulerBackend {
+/** Spark's standalone backend, connected to a master only when {@link #connect} names it. */
+final class PlacedBackend extends StandaloneSchedulerBackend implements LateBackend {
   private static final String DYNAMIC = "spark.dynamicAllocation.enabled";
 
   private final SparkContext context;
@@ -43,13 +34,14 @@ final class PlacedBackend extends StandaloneSchedulerBackend {
   }
 
   /**
-   * Asks the master at {@code spark://host:port} for so many executors; waits until it has answered.
+   * Registers at {@code spark://host:port}, and waits until the master has answered.
    *
    * <p>Spark registers without a limit and takes what the workers have, unless its own dynamic
    * allocation is on: then it begins with none, and the limit can be set at any time. Queries in
    * real-time mode refuse that setting, so it is on while Spark registers only.
    */
-  void connect(String master, int executors) {
+  @Override
+  public void connect(String master, int executors) {
     masters[0] = master;
     context.conf().set(DYNAMIC, "true");
     try {
@@ -57,21 +49,5 @@ final class PlacedBackend extends StandaloneSchedulerBackend {
     } finally {
       context.conf().set(DYNAMIC, "false");
     }
-    request(executors);
-  }
-
-  /** From now on the master gives so many executors, and replaces those that are lost. */
-  void request(int executors) {
-    Object profile = ResourceProfile.DEFAULT_RESOURCE_PROFILE_ID();
-    requestTotalExecutors(
-        scala(Map.of(profile, executors)), scala(Map.of()), scala(Map.of()));
-  }
-
-  void release(List<String> executors) {
-    killExecutors(CollectionConverters.asScala(executors).toSeq(), false, false, true);
-  }
-
-  private static <K, V> scala.collection.immutable.Map<K, V> scala(Map<K, V> map) {
-    return scala.collection.immutable.Map.from(CollectionConverters.asScala(map));
   }
 }

@@ -14,13 +14,15 @@ import org.apache.spark.scheduler.TaskSchedulerImpl;
  * <ul>
  *   <li>{@code spark-placed:standalone}: the standalone master that {@link PlacedScheduler#connect}
  *       names once the driver runs.
- *   <li>{@code spark-placed:k8s://https://host:port}, {@code spark-placed:yarn}: the backend of
- *       Spark's own manager for that URL. Not tried on such clusters.
+ *   <li>{@code spark-placed:yarn}: YARN as Hadoop's settings have it, with the driver in this process.
+ *   <li>{@code spark-placed:k8s://https://host:port}: the backend of Spark's own manager for that URL.
+ *       Not tried on such a cluster.
  * </ul>
  */
 public final class PlacedClusterManager implements ExternalClusterManager {
   static final String PREFIX = "spark-placed:";
   static final String STANDALONE = "standalone";
+  static final String YARN = "yarn";
 
   @Override
   public boolean canCreate(String master) {
@@ -36,10 +38,11 @@ public final class PlacedClusterManager implements ExternalClusterManager {
   public SchedulerBackend createSchedulerBackend(
       SparkContext context, String master, TaskScheduler scheduler) {
     String rest = master.substring(PREFIX.length());
-    if (rest.equals(STANDALONE)) {
-      return new PlacedBackend((TaskSchedulerImpl) scheduler, context);
-    }
-    return managerOf(rest).createSchedulerBackend(context, rest, scheduler);
+    return switch (rest) {
+      case STANDALONE -> new PlacedBackend((TaskSchedulerImpl) scheduler, context);
+      case YARN -> new PlacedYarnBackend((TaskSchedulerImpl) scheduler, context);
+      default -> managerOf(rest).createSchedulerBackend(context, rest, scheduler);
+    };
   }
 
   @Override

@@ -3,6 +3,7 @@ package org.slotwise.placement;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.lang.reflect.Field;
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -11,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.SparkContext;
+import org.apache.spark.resource.ResourceProfile;
 import org.apache.spark.scheduler.Task;
 import org.apache.spark.scheduler.TaskDescription;
 import org.apache.spark.scheduler.TaskLocation;
@@ -19,6 +21,7 @@ import org.apache.spark.scheduler.TaskSchedulerImpl;
 import org.apache.spark.scheduler.TaskSet;
 import org.apache.spark.scheduler.TaskSetManager;
 import org.apache.spark.scheduler.WorkerOffer;
+import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend;
 import scala.Option;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
@@ -48,19 +51,40 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
     this.context = context;
   }
 
-  /** Asks the standalone master at {@code spark://host:port} for so many executors. */
+  /**
+   * Asks a master for so many executors: {@code spark://host:port}, or that of the session's URL if it
+   * was connected while the driver started.
+   */
   public void connect(String master, int executors) {
-    ((PlacedBackend) backend()).connect(master, executors);
+    if (backend() instanceof LateBackend late) {
+      late.connect(master, executors);
+    }
+    request(executors);
   }
 
-  /** Asks the master for so many executors in all; those that run are not ended. */
+  /** The workers of the standalone master at {@code spark://host:port}. */
+  public String workers(String master) throws JsonProcessingException {
+    return JSON.writeValueAsString(StandaloneMaster.workers(master));
+  }
+
+  /** Asks for so many executors in all, which replace lost ones; those that run are not ended. */
   public void request(int executors) {
-    ((PlacedBackend) backend()).request(executors);
+    Object profile = ResourceProfile.DEFAULT_RESOURCE_PROFILE_ID();
+    executorsOf().requestTotalExecutors(map(Map.of(profile, executors)), map(Map.of()), map(Map.of()));
   }
 
   /** Gives executors back, separated by commas; {@link #request} has said how many are left. */
   public void release(String executors) {
-    ((PlacedBackend) backend()).release(Arrays.asList(executors.split(",")));
+    List<String> ids = Arrays.asList(executors.split(","));
+    executorsOf().killExecutors(CollectionConverters.asScala(ids).toSeq(), false, false, true);
+  }
+
+  private CoarseGrainedSchedulerBackend executorsOf() {
+    return (CoarseGrainedSchedulerBackend) backend();
+  }
+
+  private static <K, V> scala.collection.immutable.Map<K, V> map(Map<K, V> map) {
+    return scala.collection.immutable.Map.from(CollectionConverters.asScala(map));
   }
 
   /** Sets the slots: the host of each, separated by commas. */
@@ -284,8 +308,11 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
     return found;
   }
 
+  /** The room of an executor for tasks, as Spark counts it: its cores by those of a task. */
   private int threadsPerSlot() {
-    return context.conf().getInt("spark.executor.cores", 1);
+    BigDecimal cores = new BigDecimal(context.conf().get("spark.executor.cores", "1"));
+    BigDecimal ofTask = new BigDecimal(context.conf().get("spark.task.cpus", "1"));
+    return cores.divideToIntegralValue(ofTask).intValueExact();
   }
 
   /** Spark offers no setter: the field is the same in both kinds of task. */
