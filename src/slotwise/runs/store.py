@@ -37,7 +37,8 @@ CREATE TABLE points (
     run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, at_s REAL NOT NULL,
     width_s REAL NOT NULL, plan INTEGER NOT NULL, offered_rate REAL, taken_in_rate REAL,
     throughput REAL, backlog REAL, latency_ms REAL, p50 REAL, p95 REAL, p99 REAL,
-    inter_node_traffic REAL, cost_per_hour REAL, slots INTEGER, slot_cpu BLOB, PRIMARY KEY (run, at_s)
+    inter_node_traffic REAL, cost_per_hour REAL, slots INTEGER, slot_cpu BLOB,
+    PRIMARY KEY (run, at_s)
 ) WITHOUT ROWID;
 CREATE TABLE observations (
     run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, at_s REAL NOT NULL,
