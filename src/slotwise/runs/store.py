@@ -88,8 +88,11 @@ def opened(path: Path) -> sqlite3.Connection:
 
 def opened_to_read(path: Path) -> sqlite3.Connection:
     """A file that is there. Raises SlotwiseError."""
-    if not path.is_file():
-        raise SlotwiseError(f"{path}: no runs are kept there: use another --runs, or run a plan")
+    if not path.is_file() or not path.stat().st_size:
+        raise SlotwiseError(
+            f"{path}: no runs are kept there: use another --runs, or 'slotwise run' a plan, or "
+            "'slotwise simulate' one with --controller"
+        )
     try:
         connection = _connected(path)
         connection.execute("PRAGMA query_only = ON")
