@@ -130,7 +130,7 @@ def news(at_s: int) -> dict[str, Any]:
     """The data of an event."""
     seen = observation(at_s)
     cpu = {load["name"]: load["cpu"] for load in seen["slots"]}
-    point = {"at_s": at_s, "width_s": 1, "offered_rate": 5000, "throughput": 4990, "p50": 10}
+    point = {"at_s": at_s, "width_s": 1, "offered_rate": 5000, "taken_in_rate": 4995, "p50": 10}
     data = {"plan": 1, "observation": seen, "verdicts": [], "places": [], "step": None}
     return data | {"control": None, "point": point | {"slot_cpu": cpu}}
 
@@ -250,6 +250,7 @@ def history() -> dict[str, Any]:
         "width_s": [DAY_S / POINTS] * POINTS,
         "plan": [1] * POINTS,
         "offered_rate": column(6000, 0),
+        "taken_in_rate": column(6000, 0.05),
         "throughput": column(6000, 0.1),
         "backlog": column(1000, 1),
         "latency_ms": column(20, 2),
