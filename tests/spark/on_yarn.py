@@ -41,13 +41,13 @@ def main() -> None:
         site = Site("yarn", conf=_conf(folder))
         with launched(outline(of), options, site=site, timeline=times) as run:
             hosts = [slot.host if slot else None for slot in cluster.slots(run.spark)]
-            placed = _places(run)
+            placed = places(run)
             os.kill(next(_containers()), signal.SIGKILL)
-            _advance_until(run, lambda: run.failures.count > 0)
-            _advance_until(run, lambda: run.threads_in_place() == (THREADS, THREADS))
+            advance_until(run, lambda: run.failures.count > 0)
+            advance_until(run, lambda: run.threads_in_place() == (THREADS, THREADS))
             before = run.batch
-            _advance_until(run, lambda: run.batch > before)
-            told = {"hosts": hosts, "placed": placed, "after": _places(run), "events": run.events}
+            advance_until(run, lambda: run.batch > before)
+            told = {"hosts": hosts, "placed": placed, "after": places(run), "events": run.events}
         ids = sorted(row["id"] for row in written(folder))
         told["complete"] = bool(ids) and ids == list(range(len(ids)))
         wait_until(lambda: not list(_containers()))  # YARN ends them after the run
@@ -63,7 +63,7 @@ def _conf(folder: Path) -> dict[str, str]:
     }
 
 
-def _advance_until(run: Run, holds: Callable[[], bool]) -> None:
+def advance_until(run: Run, holds: Callable[[], bool]) -> None:
     def holds_now() -> bool:
         run.advance(0.5)
         return holds()
@@ -71,7 +71,7 @@ def _advance_until(run: Run, holds: Callable[[], bool]) -> None:
     wait_until(holds_now, 90)
 
 
-def _places(run: Run) -> list[tuple[int, int]]:
+def places(run: Run) -> list[tuple[int, int]]:
     """Of each task of the last batch: the slot that it is in, and its slot by the plan."""
     return [(task.slot, task.planned) for task in run.whereabouts().tasks]
 
