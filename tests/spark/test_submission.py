@@ -121,7 +121,7 @@ def test_on_kubernetes_the_driver_has_a_pod_with_spec_and_plan(
     program = words[words.index(image.PROGRAM) :]
     assert options(program, "run") == ["/opt/slotwise/work/spec.yaml"]
     assert options(program, "--plan") == ["/opt/slotwise/work/plan.json"]
-    assert "spark.kubernetes.namespace=streams" in options(program, "--spark-conf")
+    assert "spark.kubernetes.container.image=slotwise:1" in options(program, "--spark-conf")
     assert program[-2:] == ["--for", "1h"]
 
 
