@@ -64,7 +64,9 @@ def take(browser: Browser, url: str, scheme: Scheme) -> None:
 
 def keep(picture: bytes, path: Path) -> None:
     image = Image.open(io.BytesIO(picture)).convert("RGB")
-    image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+    image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        path, optimize=True
+    )
     print(f"wrote {path.name}, {path.stat().st_size // 1024} KB", file=sys.stderr)
 
 

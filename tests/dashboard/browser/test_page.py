@@ -113,6 +113,21 @@ def test_threads_that_fell_back_and_empty_slots_are_marked(opened: Open) -> None
     expect(page.locator("[data-slot='spare/1']")).to_contain_text("empty")
 
 
+def test_all_that_happened_is_marked_on_the_charts(opened: Open) -> None:
+    document, history = example()
+    document = going_on(document)
+    kinds = ("decision", "restart", "event", "fault")
+    document["marks"] = [
+        {"number": number, "at_s": 20.0 * number, "kind": kind, "text": "it happened"}
+        for number, kind in enumerate(kinds, 1)
+    ]
+    page = shown(opened(height=2400), document, history)
+    expect(page.locator(".chart canvas")).to_have_count(6)
+    legend = page.get_by_role("region", name="Over time").get_by_role("list", name="Legend")
+    for kind in kinds:
+        expect(legend).to_contain_text(kind)
+
+
 def test_names_are_text(opened: Open) -> None:
     hostile = "<img src=x onerror=window.hacked=1>"
     document, history = example()

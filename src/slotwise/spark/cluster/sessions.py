@@ -87,14 +87,16 @@ def _made(chosen: dict[str, str], master: str | None = None) -> SparkSession:
 
 
 @contextmanager
-def local(conf: Mapping[str, str] | None = None, *, cores: int = 1) -> Iterator[SparkSession]:
+def local(
+    conf: Mapping[str, str] | None = None, *, cores: int = 1, archived: bool = True
+) -> Iterator[SparkSession]:
     """A session whose tasks run in the driver's own process, functions registered, nothing placed.
 
-    `conf` adds to the settings or replaces them; see `joined`.
+    `conf` adds to the settings or replaces them; see `joined`. `archived`: with the class archive.
     """
     java.check()
     ours: dict[str, str] = {
-        **_driver_settings(embedded=True),
+        **_driver_settings(embedded=True, archived=archived),
         "spark.plugins": "",
         "spark.master": f"local[{cores}]",
         "spark.app.name": "slotwise",
@@ -166,11 +168,12 @@ def _executor_options(cluster: SparkCluster) -> list[str]:
     return [processes.LOGGING, files, *processes.HOT_CODE_ONLY, *class_archive.options()]
 
 
-def _driver_settings(embedded: bool) -> dict[str, str]:
+def _driver_settings(embedded: bool, archived: bool = True) -> dict[str, str]:
     """Of every session."""
     jar = str(java.classpath_jar())
     quick_start = processes.QUICK_START if embedded else ()
-    options = [processes.DRIVER_LOGGING, *quick_start, *class_archive.options()]
+    archive = class_archive.options() if archived else ()
+    options = [processes.DRIVER_LOGGING, *quick_start, *archive]
     return {
         "spark.ui.enabled": "false",
         "spark.jars": jar,
