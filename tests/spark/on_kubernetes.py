@@ -25,7 +25,7 @@ from slotwise.spark.start_up import Timeline, launched
 from slotwise.spark.submission import Submission, script
 from tests.spark import kubernetes
 from tests.spark.kubernetes import Kubernetes
-from tests.spark.on_yarn import THREADS, advance_until, places
+from tests.spark.losing import lose_executor, places
 from tests.spark.plans import plan, topology
 from tests.spark.running import written
 
@@ -46,12 +46,8 @@ def main() -> None:
             pods = list(made.objects[kubernetes.PODS].values())
             hosts = [slot.host if slot else None for slot in cluster.slots(run.spark)]
             placed = places(run)
-            made.end(pods[0]["metadata"]["name"])
-            advance_until(run, lambda: run.failures.count > 0)
-            advance_until(run, lambda: run.threads_in_place() == (THREADS, THREADS))
-            before = run.batch
-            advance_until(run, lambda: run.batch > before)
-            told = {"hosts": hosts, "placed": placed, "after": places(run), "events": run.events}
+            lose_executor(run, lambda: made.end(pods[0]["metadata"]["name"]))
+            told = {"hosts": hosts, "placed": placed, "after": places(run)}
         ids = sorted(row["id"] for row in written(folder))
         told["complete"] = bool(ids) and ids == list(range(len(ids)))
         left = [kind for kind, found in made.objects.items() if found]

@@ -46,7 +46,7 @@ COMMANDS = {
         manifests that it needs, and runs it with 'sh'. With --print, prints it only. What follows
         -- are options of 'slotwise run', which is what Spark then runs:
 
-        slotwise submit orders.yaml --master yarn --print -- --for 1h --output results""",
+        slotwise submit orders.yaml --master yarn --print -- --for 1h""",
     "ui": """Serve a page that shows runs: as they were, and as they go on.
 
         RUN is the number of a run that is kept, or 'last'. `slotwise run --page` serves the page of

@@ -18,7 +18,7 @@ def submit(
         str, Parameter(help="Where to: spark://HOST:PORT, yarn or k8s://https://HOST:PORT.")
     ],
     plan: Annotated[
-        Path | None, Parameter(help="Submit this plan, written by 'slotwise plan --output'.")
+        Path | None, Parameter(help="Submit a plan that 'slotwise plan --output' wrote.")
     ] = None,
     image: Annotated[
         str | None,
