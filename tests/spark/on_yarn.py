@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,16 +19,16 @@ from slotwise.model import Cluster, Node
 from slotwise.spark import cluster
 from slotwise.spark.cluster import Site, java
 from slotwise.spark.query.outline import outline
-from slotwise.spark.run import Options, Run
+from slotwise.spark.run import Options
 from slotwise.spark.start_up import Timeline, launched
 from tests.spark import yarn
 from tests.spark.conftest import wait_until
+from tests.spark.losing import lose_executor, places
 from tests.spark.plans import plan, topology
 from tests.spark.running import written
 
 THREE_SLOTS = Cluster((Node("left", 1, 1.0), Node("right", 2, 2.0)), slot_memory_gb=1.0)
 QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-THREADS = 7
 
 
 def main() -> None:
@@ -41,13 +41,9 @@ def main() -> None:
         site = Site("yarn", conf=_conf(folder))
         with launched(outline(of), options, site=site, timeline=times) as run:
             hosts = [slot.host if slot else None for slot in cluster.slots(run.spark)]
-            placed = _places(run)
-            os.kill(next(_containers()), signal.SIGKILL)
-            _advance_until(run, lambda: run.failures.count > 0)
-            _advance_until(run, lambda: run.threads_in_place() == (THREADS, THREADS))
-            before = run.batch
-            _advance_until(run, lambda: run.batch > before)
-            told = {"hosts": hosts, "placed": placed, "after": _places(run), "events": run.events}
+            placed = places(run)
+            lose_executor(run, lambda: os.kill(next(_containers()), signal.SIGKILL))
+            told = {"hosts": hosts, "placed": placed, "after": places(run)}
         ids = sorted(row["id"] for row in written(folder))
         told["complete"] = bool(ids) and ids == list(range(len(ids)))
         wait_until(lambda: not list(_containers()))  # YARN ends them after the run
@@ -61,19 +57,6 @@ def _conf(folder: Path) -> dict[str, str]:
         "spark.yarn.am.extraJavaOptions": QUICK,
         "spark.executor.extraJavaOptions": QUICK,
     }
-
-
-def _advance_until(run: Run, holds: Callable[[], bool]) -> None:
-    def holds_now() -> bool:
-        run.advance(0.5)
-        return holds()
-
-    wait_until(holds_now, 90)
-
-
-def _places(run: Run) -> list[tuple[int, int]]:
-    """Of each task of the last batch: the slot that it is in, and its slot by the plan."""
-    return [(task.slot, task.planned) for task in run.whereabouts().tasks]
 
 
 def _containers() -> Iterator[int]:
