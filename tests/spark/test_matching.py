@@ -27,6 +27,14 @@ def test_nodes_go_to_hosts_with_as_many_executors() -> None:
         hosts_of(ONE_AND_TWO, ["x", "x", "x"])
 
 
+def test_a_node_that_has_a_hosts_name_is_that_host() -> None:
+    assert hosts_of(ONE_AND_TWO, ["a", "a", "b", "b"]) == ("a", "b")
+    assert hosts_of(ONE_AND_TWO, ["a", "a", "x", "x", "x"]) == ("a", "x")
+    with pytest.raises(SlotwiseError, match="node 'b' has 2 slots, and the host of its name, has"):
+        hosts_of(ONE_AND_TWO, ["b", "x", "x", "x"])
+    assert missing(ONE_AND_TWO, ["b", "x", "x", "x"]) == 1
+
+
 @pytest.mark.parametrize(
     ("hosts", "count"), [("xyy", 0), ("xy", 1), ("xyz", 1), ("xxx", 1), ("", 3)]
 )
