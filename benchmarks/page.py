@@ -87,10 +87,20 @@ def cpu_ms() -> float:
     """CPU time until now of the main threads of this program's pages: what one of them does, a
     person waits for, on a machine that does nothing else.
     """
-    children = psutil.Process().children(recursive=True)
-    pages = [child.pid for child in children if "--type=renderer" in child.cmdline()]
-    times = (Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0] for pid in pages)
-    return sum(map(int, times)) / 1e6
+    return sum(map(_main_thread_ns, psutil.Process().children(recursive=True))) / 1e6
+
+
+def _main_thread_ns(process: psutil.Process) -> int:
+    """0 of a process that draws no page, or has ended."""
+    try:
+        if "--type=renderer" not in process.cmdline():
+            return 0
+        times = Path(f"/proc/{process.pid}/task/{process.pid}/schedstat").read_text(
+            encoding="utf-8"
+        )
+    except (psutil.Error, OSError):
+        return 0
+    return int(times.split()[0])
 
 
 def first_paint(page: Page) -> Times:
@@ -100,11 +110,11 @@ def first_paint(page: Page) -> Times:
     return cpu_ms() - before, elapsed
 
 
-def told(page: Page) -> list[Times]:
+def told(page: Page, first_s: int = DAY_S + 1) -> list[Times]:
     """One update after the other."""
     times = []
     for number in range(UPDATES // TIMES):
-        page.evaluate("(data) => { window.news = data; }", news(DAY_S + number + 1))
+        page.evaluate("(data) => { window.news = data; }", news(first_s + number))
         page.wait_for_timeout(50)
         before = cpu_ms()
         elapsed = page.evaluate("window.tell('observation', window.news)")
@@ -115,10 +125,11 @@ def told(page: Page) -> list[Times]:
 
 def drawn_charts(page: Page) -> list[float]:
     """Of updates while the charts are on the screen."""
-    page.locator("#charts").scroll_into_view_if_needed()
+    page.locator("#charts").evaluate("(title) => title.scrollIntoView()")
+    page.locator(".chart canvas").first.wait_for()
     page.wait_for_timeout(500)
     page.evaluate("performance.clearMeasures('slotwise chart')")
-    told(page)
+    told(page, DAY_S + UPDATES)
     page.wait_for_timeout(500)
     durations: list[float] = page.evaluate(
         "performance.getEntriesByName('slotwise chart').map((each) => each.duration)"
