@@ -1,11 +1,12 @@
-"""How long the page takes in Chromium with 1,000 threads in 200 slots and a day of history:
-`python -m benchmarks.page`.
+"""How long the page takes in Chromium with 1,000 threads in 200 slots and a day of history, and how
+long what-ifs take: `python -m benchmarks.page`.
 
 The page, a made-up run and its events come from this program in place of a server.
 First paint: from the start of the navigation until dataflow, slots and figures are drawn.
 An update: one second's observation in which every thread, slot and operator has other figures, all
-that is drawn with it included; charts are drawn one per frame, and counted apart. Prints Markdown
-for docs/; asserts nothing.
+that is drawn with it included; charts are drawn one per frame, and counted apart.
+A what-if: half as much again as the plan in effect is for, in the process that answers for a page.
+Prints Markdown for docs/; asserts nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +20,15 @@ import psutil
 from playwright.sync_api import Page
 from tests.dashboard.scripted import ORIGIN, chromium, serve
 
+import slotwise
+from slotwise.dashboard.what_if import Question, answer
+from slotwise.spec.plan_json import plan_to_json
+
 OPERATORS, THREADS, NODES, SLOTS = 20, 50, 50, 4
 POINTS = 600
 DAY_S = 86_400
 TIMES, UPDATES = 5, 60
+WHAT_IFS = ("examples/orders.yaml", "linear", "word-count", "vld", "grid", "traffic")
 Times = tuple[float, float]
 """CPU and elapsed time, ms."""
 
@@ -56,6 +62,20 @@ def main() -> None:
         f"| drawing one chart, of {len(charts)} | – | – | – | "
         f"{statistics.median(charts):,.1f} | {late(charts):,.1f} | 50 |"
     )
+    print_what_ifs()
+
+
+def print_what_ifs() -> None:
+    """After one, as the process has it that waits for questions."""
+    answer(plan_to_json(slotwise.plan("linear")), Question())
+    print("\n| what-if | as in the spec: s | auto: s | aim |\n| --- | --: | --: | --: |")
+    for name in WHAT_IFS:
+        before = slotwise.plan(name)
+        rate = 1.5 * before.rate
+        questions = (Question(rate), Question(rate, allocator="auto", placer="auto"))
+        found = [answer(plan_to_json(before), question) for question in questions]
+        took = (f"{each['seconds']:.2f}" if "plan" in each else "no plan" for each in found)
+        print(f"| {Path(name).stem} | {' | '.join(took)} | 2 |")
 
 
 def late(times: list[float]) -> float:

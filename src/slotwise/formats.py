@@ -1,5 +1,9 @@
 """The data formats of sources and sinks: which options they have, and what can run in real time.
 
+A source reads and a sink writes. An operator with a format does both: what comes to it is written
+to a topic, and what is read from there is sent on. Such a *link* is the only way for tuples to go
+back to an earlier operator.
+
 Spark ignores an option that it does not know. Those of the formats listed here are known, so a
 misspelt one is refused; a format that is not listed is Spark's or another package's, and keeps its
 options to itself.
@@ -67,6 +71,7 @@ NEEDED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("source", KAFKA): (SERVERS, "subscribe"),
     ("sink", KAFKA): (SERVERS, "topic"),
     ("sink", JSON): ("path",),
+    ("operator", KAFKA): (SERVERS, "topic"),
     **{("source", kind): ("path",) for kind in (JSON, "csv", "text", "parquet", "orc")},
 }
 _OF_SOURCES = ("schema", "id", "event_time", "partitions")
@@ -88,15 +93,32 @@ def check(operator: Operator) -> None:
     if operator.kind == "source":
         _check_source(operator)
         return
+    if is_link(operator):
+        _check_link(operator)
+        return
     for key in _OF_SOURCES:
         if getattr(operator.logic, key) is not None:
             raise _problem(operator, f"has {key}, which is for sources", key)
     if operator.kind == "sink":
         _check_sink(operator)
         return
-    for key in ("format", "options"):
-        if getattr(operator.logic, key):
-            raise _problem(operator, f"has {key}, which is for sources and sinks", key)
+    if operator.logic.options:
+        raise _problem(operator, "has options, which are for sources and sinks", "options")
+
+
+def is_link(operator: Operator) -> bool:
+    """Its tuples go through a topic."""
+    return operator.kind == "operator" and operator.logic.format is not None
+
+
+def is_read(operator: Operator) -> bool:
+    """It begins with records from outside the query: a source, or a link."""
+    return operator.kind == "source" or is_link(operator)
+
+
+def topic_of(operator: Operator) -> str:
+    """The topic of an operator whose format is kafka."""
+    return options_of(operator)["subscribe" if operator.kind == "source" else "topic"]
 
 
 def dead_letters_of(logic: Logic) -> Operator:
@@ -130,6 +152,24 @@ def _check_source(operator: Operator) -> None:
     if logic.format == KAFKA and "," in options_of(operator)["subscribe"]:
         problem = "subscribes to several topics: use a source for each"
         raise _problem(operator, problem, "options", "subscribe")
+
+
+def _check_link(operator: Operator) -> None:
+    logic = operator.logic
+    if logic.format != KAFKA:
+        problem = (
+            f"has the format '{logic.format}': an operator may have format: {KAFKA}, for tuples "
+            "that go through a topic; other formats are for sources and sinks"
+        )
+        raise _problem(operator, problem, "format")
+    for key in ("expr", "where", "join", "aggregate", "distinct", "python", "id", "event_time"):
+        if getattr(logic, key):
+            problem = f"is a topic that tuples go through, and has {key}: use an operator for each"
+            raise _problem(operator, problem, key)
+    if logic.schema is None:
+        problem = "has no schema: say which fields its tuples have, as in schema: 'n BIGINT'"
+        raise _problem(operator, problem)
+    _check_options(operator, "goes through", SINK_OPTIONS[KAFKA])
 
 
 def _check_sink(operator: Operator) -> None:

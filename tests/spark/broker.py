@@ -103,8 +103,13 @@ class Broker:
 
     # -- what topics hold, by way of Spark ----------------------------------------------------
 
-    def create(self, spark: SparkSession, topic: str, partitions: int = 1) -> str:
+    def create(
+        self, spark: SparkSession, topic: str, partitions: int = 1, *, by_broker: bool = False
+    ) -> str:
+        """`by_broker`: messages have the time at which the broker appended them."""
         made = _java(spark).org.apache.kafka.clients.admin.NewTopic(topic, partitions, 1)
+        if by_broker:
+            made = made.configs({"message.timestamp.type": "LogAppendTime"})
         with self._admin(spark) as admin:
             admin.createTopics([made]).all().get()
         return topic

@@ -51,12 +51,73 @@ def test_an_aggregate_is_alone() -> None:
     assert levels(of) == [["s"], ["c"], ["a"], ["b"], ["k", "z"]]
 
 
+def test_every_aggregate_is_alone() -> None:
+    """`b` is moved by `c`, and `d`, beside `c`, by both."""
+    of = topology(
+        *("s>c", "s>d", "s>a", "a>b", "c>e", "e>k", "b>k", "d>z"),
+        logic=dict.fromkeys(("c", "d", "e"), COUNT),
+        groupings={"s>c": BY_VALUE, "s>d": BY_VALUE, "c>e": BY_VALUE},
+    )
+    assert levels(of) == [["s"], ["c"], ["d"], ["e"], ["a"], ["b"], ["k", "z"]]
+
+
+@given(topologies(), st.sets(st.integers(0, 20)))
+def test_keyed_operators_are_alone_in_any_topology(of: Topology, chosen: set[int]) -> None:
+    keyed = {i for i in chosen if i < len(of.operators) and of.operators[i].kind == "operator"}
+    operators = tuple(
+        replace(each, logic=COUNT if i in keyed else Logic()) for i, each in enumerate(of.operators)
+    )
+    made = layout(plan(replace(of, operators=operators)))
+    assert all(made.levels[made.level[i]] == (i,) for i in keyed)
+    for stream, (source, target) in zip(of.streams, of.edges, strict=True):
+        assert stream.loop or made.level[source] < made.level[target]
+
+
 def test_an_aggregate_that_feeds_nobody_has_its_results_passed_on() -> None:
     of = topology("s>c", "s>z", logic={"c": COUNT}, groupings={"s>c": BY_VALUE})
     made = layout(plan(of))
     assert levels(of) == [["s"], ["c"], ["z"]]
     assert made.passing(1) == (of.index["z"],)
     assert made.delivered(2) == {of.index["c"]}
+
+
+LINK = Logic(
+    format="kafka",
+    options=(("kafka.bootstrap.servers", "here:1"), ("topic", "t")),
+    schema="value STRING",
+)
+
+
+def test_a_link_is_read_in_level_0_and_written_in_the_last() -> None:
+    """Whichever stream of the loop has the mark."""
+    before = topology("s>j", "j>a", "a>l:0.5", "l>j!", "a>k", logic={"l": LINK})
+    behind = topology("s>j", "j>a", "a>l", "l>b", "b>j:0.5!", "a>k", logic={"l": LINK})
+    for of in (before, behind):
+        made = layout(plan(of, {"a": 2}))
+        index = of.index
+        assert set(made.levels[0]) == {index["s"], index["l"]}
+        assert made.levels[-1] == (index["k"],)
+        assert index["l"] in made.passing(len(made.levels) - 1)
+        assert index["l"] not in made.passing(made.level[index["a"]])
+        outline(plan(of))
+
+
+def test_what_goes_to_a_link_last_is_written_behind_it() -> None:
+    of = topology("s>a", "s>k", "a>l:0.5", "l>a!", logic={"l": LINK})
+    assert levels(of) == [["s", "l"], ["a"], ["k"]]
+
+
+def test_a_loop_without_a_topic_is_refused_with_what_to_do() -> None:
+    refused(topology("s>a", "a>a:0.5!", "a>k"), match="let its tuples go through a topic, by an op")
+    refused(topology("s>a", "a>l", "l>a:0.5!", logic={"l": LINK}), match="nothing leaves the loop")
+    both = replace(LINK, expr="value")
+    refused(
+        topology("s>l", "l>k", logic={"l": both}), match="'l' is a topic that tuples go through"
+    )
+    bare = replace(LINK, schema=None)
+    refused(topology("s>l", "l>k", logic={"l": bare}), match="'l' has no schema")
+    files = replace(LINK, format="json")
+    refused(topology("s>l", "l>k", logic={"l": files}), match="may have format: kafka")
 
 
 def test_partitions_and_slots() -> None:
@@ -157,10 +218,11 @@ def refused(of: Topology, engine: str = "auto", match: str = "", **bound: object
 
 
 def test_refusals_name_the_operator() -> None:
+    fewer = replace(COUNT, key_groups=4)
     two = topology(
-        "s>c", "c>d", logic={"c": COUNT, "d": COUNT}, groupings={"s>c": BY_VALUE, "c>d": BY_VALUE}
+        "s>c", "c>d", logic={"c": COUNT, "d": fewer}, groupings={"s>c": BY_VALUE, "c>d": BY_VALUE}
     )
-    refused(two, match="'c' and 'd' are both aggregates")
+    refused(two, match="aggregate 'd' has 4 key groups and 'c' has 8: in a Spark query they must")
     refused(topology("s>c", logic={"c": COUNT}), match="set grouping: {fields: value}")
     refused(
         topology("s>c", logic={"c": Logic(aggregate=(("n", "count(*)"),))}), match="'c' has no 'by'"
@@ -190,12 +252,6 @@ def test_the_grouping_that_a_refusal_asks_for_is_taken(key: str) -> None:
 def test_what_cannot_be_together_in_an_operator() -> None:
     distinct = Logic(distinct=("value",))
     refused(topology("s>c", logic={"c": distinct}), match="of distinct 'c': set grouping: {fields:")
-    both = topology(
-        *("s>c", "c>d"),
-        logic={"c": COUNT, "d": distinct},
-        groupings={"s>c": BY_VALUE, "c>d": BY_VALUE},
-    )
-    refused(both, match="'c' and 'd' both remember their keys (aggregate, distinct)")
     two = Logic(expr="1", where="true")
     refused(topology("s>a", logic={"a": two}), match="'a' has both expr and where: keep one")
     skipping = replace(COUNT, on_error="skip")

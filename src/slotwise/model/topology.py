@@ -86,23 +86,27 @@ class Logic:
     """What a tuple does on which the expression fails: end the query, or be counted and skipped."""
     format: str | None = None
     """Of a source or sink, as Spark names it; None: a source is `paced`, a sink writes where the
-    run says."""
+    run says. An operator with a format is a topic that its tuples go through; see formats.py."""
     options: tuple[tuple[str, str], ...] = ()
-    """Of a source or sink: those of its format."""
+    """Of a source, a sink or a topic: those of its format."""
     schema: str | None = None
-    """Of a source: the fields of its records, as DDL."""
+    """Of a source or a topic in between: the fields of its records, as DDL."""
     id: str | None = None
     """Of a source: the field that is the tuple's id."""
     event_time: str | None = None
     """Of a source: the field that says when the tuple was due."""
     partitions: int | None = None
-    """Of a source: those of its topic, divided among its threads, of which it has no more; None: as
-    many as threads."""
+    """Of a topic that is read: its partitions, divided among the threads of its operator, which has
+    no more; None: as many as threads."""
 
     @property
     def is_empty(self) -> bool:
-        """Nothing to compute: a run has the operator only take the time that its profile says."""
-        return not (self.expr or self.where or self.join or self.is_keyed or self.python)
+        """Nothing to compute, of data that is made up: a run has the operator only take the time
+        that its profile says.
+        """
+        has_data = (self.format or "paced") != "paced"
+        computes = self.expr or self.where or self.join or self.is_keyed or self.python
+        return not (has_data or computes)
 
     @property
     def makes_several(self) -> bool:

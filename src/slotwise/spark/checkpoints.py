@@ -53,10 +53,9 @@ def check(checkpoint: Path, outline: Outline) -> None:
     # Before there were key groups, an aggregate had a task for each of its threads.
     groups = theirs.get("key_groups", theirs.get("aggregate_threads"))
     if groups != mine["key_groups"]:
-        aggregate = outline.layout.aggregate
-        assert aggregate is not None
+        aggregate = outline.layout.topology.operators[outline.layout.keyed[0]].name
         raise SlotwiseError(
-            f"the state of aggregate '{outline.layout.topology.operators[aggregate].name}' in "
+            f"the state of aggregate '{aggregate}' in "
             f"checkpoint {checkpoint} is divided into {counted(groups or 0, 'key group')}, and "
             f"Spark cannot divide it into {mine['key_groups']}: set key_groups: {groups} in the "
             "aggregate, or use another checkpoint"
@@ -133,7 +132,7 @@ def _read(checkpoint: Path) -> dict[str, Any] | None:
 
 
 def _identity(outline: Outline) -> dict[str, str | int | None]:
-    of, aggregate = outline.layout.topology, outline.layout.aggregate
+    of = outline.layout.topology
     operators = tuple(replace(each, logic=_lasting(each)) for each in of.operators)
     same_groups = replace(
         outline.plan.pipeline, topology=replace(of, operators=operators, dead_letters=None)
@@ -147,7 +146,7 @@ def _identity(outline: Outline) -> dict[str, str | int | None]:
         "topology": of.name,
         "engine": outline.mode,
         "logic": hashlib.sha256(text.encode()).hexdigest(),
-        "key_groups": None if aggregate is None else outline.layout.tasks[aggregate],
+        "key_groups": outline.layout.key_groups,
     }
 
 

@@ -289,7 +289,8 @@ class Run:
         last = self.watch.history.last
         seen = {} if last is None else last.topics
         runs = len(self.whereabouts().tasks) >= sum(self.outline.layout.tasks)
-        return runs and len(seen) == len(sources) and all(t.left == 0 for t in seen.values())
+        topics = len(self.outline.layout.levels[0])
+        return runs and len(seen) == topics and all(t.left == 0 for t in seen.values())
 
     def begun(self) -> tuple[int, int]:
         """How many executors have reported, and how many threads have got a tuple."""
@@ -354,9 +355,8 @@ def _started(
     spark: SparkSession, made: Query, options: Options, hosts: tuple[str, ...] | None = None
 ) -> StreamingQuery:
     of, name = made.outline, made.outline.plan.pipeline.topology.name
-    aggregate = of.layout.aggregate
-    if aggregate is not None:
-        spark.conf.set("spark.sql.shuffle.partitions", of.layout.tasks[aggregate])
+    if of.layout.key_groups is not None:
+        spark.conf.set("spark.sql.shuffle.partitions", of.layout.key_groups)
     if options.placed:
         pinning.place(spark, name, of.layout.slots(of.plan.placement), hosts)
     else:

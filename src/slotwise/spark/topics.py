@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.java_gateway import JavaPackage
 from py4j.protocol import Py4JJavaError
 
-from slotwise.formats import KAFKA, SERVERS, dead_letters_of, options_of
+from slotwise.formats import KAFKA, SERVERS, dead_letters_of, is_read, options_of, topic_of
 from slotwise.model import Operator, SlotwiseError, counted
 from slotwise.spark.metering.meters import ThreadMeter, TopicState
 from slotwise.spark.query.levels import Layout
@@ -45,18 +45,15 @@ def check(spark: SparkSession, of: Outline) -> None:
             found = _partitions(spark, admin, operator)
         finally:
             _close(spark, admin)
-        if operator.kind != "source" or of.mode == "micro-batch":
+        if not is_read(operator) or of.mode == "micro-batch":
             continue  # with micro-batches, records go to threads whatever partition they are from
         tasks = of.layout.tasks[position]
         if found != tasks:
             raise SlotwiseError(
-                f"source '{operator.name}' has tasks for {counted(tasks, 'partition')}, and topic "
-                f"'{topic_of(operator)}' has {found}: set partitions: {found} in the source"
+                f"{operator.kind} '{operator.name}' has tasks for {counted(tasks, 'partition')}, "
+                f"and topic '{topic_of(operator)}' has {found}: set partitions: {found} in the "
+                f"{operator.kind}"
             )
-
-
-def topic_of(operator: Operator) -> str:
-    return options_of(operator)["subscribe" if operator.kind == "source" else "topic"]
 
 
 @dataclass
@@ -121,7 +118,7 @@ class Topics:
                 topic.told = topic.partitions
                 told.append(
                     f"topic '{topic.name}' has {topic.partitions} partitions now: to give them "
-                    f"places, set partitions: {topic.partitions} in source "
+                    f"places, set partitions: {topic.partitions} in {topic.operator.kind} "
                     f"'{topic.operator.name}' and continue from the checkpoint"
                 )
         return told

@@ -36,11 +36,24 @@ def axe() -> Path:
     return hatch_npm.fetch("tests", kept / "axe") / "axe.js"
 
 
-def shown(page: Page, document: dict[str, Any], history: dict[str, Any] | None) -> Page:
-    serve(page, document, history)
+def shown(
+    page: Page, document: dict[str, Any], history: dict[str, Any] | None, trusted: bool = False
+) -> Page:
+    serve(page, document, history, trusted)
     page.goto(ORIGIN)
     expect(page.locator("main")).to_be_visible()
     return page
+
+
+def recommending(document: dict[str, Any]) -> dict[str, Any]:
+    """The same run under a controller whose last decision is recommended."""
+    last = {**document["decisions"][-1], "outcome": "recommended", "change": None}
+    control = {"hold": False, "forbid": [], "pending": None, "problem": ""}
+    return {
+        **document,
+        "decisions": [*document["decisions"][:-1], last],
+        "control": {**control, "recommended": last["plan"]},
+    }
 
 
 def threads(page: Page) -> dict[tuple[str, int], str]:
@@ -154,7 +167,8 @@ def test_names_are_text(opened: Open) -> None:
 @pytest.mark.parametrize("width", [1400, 360])
 def test_it_is_accessible(opened: Open, axe: Path, scheme: Any, width: int) -> None:
     document, history = example()
-    page = shown(opened(width=width, color_scheme=scheme), going_on(document), history)
+    document = recommending(going_on(document))
+    page = shown(opened(width=width, color_scheme=scheme), document, history, scheme == "light")
     page.get_by_text("Operators as a table").click()
     page.add_script_tag(content=axe.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run()")

@@ -3,7 +3,8 @@ import { clock, whole } from "page/figures.js";
 import { MARKS } from "page/marks.js";
 
 const FONT = "system-ui, sans-serif";
-const DASHES = ["solid", [7, 3], [2, 3], [9, 3, 2, 3]];
+const DASHES = ["solid", [7, 3], [9, 3, 2, 3], [3, 3]];
+const PREDICTED = [1, 3];
 const COLOURS = ["first", "second", "third", "fourth"];
 
 export function options({ lines, goals, predictions, at, marks, write, logarithmic, colours }) {
@@ -53,7 +54,7 @@ export function options({ lines, goals, predictions, at, marks, write, logarithm
     },
     series: [
       ...lines.map(([name, values], position) => line(name, at, values, colours[COLOURS[position]], DASHES[position], position === 0 && marked(marks, at, colours))),
-      ...expected.map(([name, values, of]) => line(name, at, values, colourOf.get(of) ?? colours.quiet, [1, 3], false)),
+      ...expected.map(([name, values, of]) => line(name, at, values, colourOf.get(of) ?? colours.quiet, PREDICTED, false)),
       ...limits.map(([name, value]) => line(name, ends(at), [value, value], colours.goal, [12, 4], false)),
     ],
   };
@@ -74,7 +75,7 @@ function line(name, at, values, colour, dash, markLine) {
     sampling: "lttb",
     emphasis: { disabled: true },
     itemStyle: { color: colour },
-    lineStyle: { width: 1.8, type: dash, color: colour },
+    lineStyle: { width: dash === PREDICTED ? 1.2 : 1.8, type: dash, color: colour },
     data: at.map((time, position) => [time, values[position] ?? "-"]),
     ...(markLine && { markLine }),
   };

@@ -44,9 +44,9 @@ function described(history, { plans, run }) {
     {
       title: "Traffic between nodes",
       write: rate,
-      lines: [["measured", history.inter_node_traffic]],
+      lines: [[run.origin, history.inter_node_traffic]],
       goals: [],
-      predictions: [["predicted", predicted("inter_node_traffic"), "measured"]],
+      predictions: [["predicted", predicted("inter_node_traffic"), run.origin]],
     },
     { title: "Slots in use", write: whole, lines: [["slots", history.slots]], goals: [], predictions: [] },
   ];

@@ -41,3 +41,6 @@ export function slotMap(plan, places = []) {
 export const byName = (loads, key = "name") => new Map((loads ?? []).map((load) => [load[key], load]));
 
 export const streamKey = (stream) => `${stream.source}\n${stream.target}`;
+
+// Of a candidate of a comparison: a predicted latency of null has no bound.
+export const keepsUp = (candidate) => candidate.latency_ms !== null;

@@ -39,11 +39,11 @@ export function Comparison({ plan, observation, answer, apply }) {
         ${latencies(seen, other.simulated).map(Row)}
       </tbody>
     </table>
+    <p class="quiet">Planned and simulated in ${figure(answer.seconds)} s.</p>
     ${(answer.verdicts ?? []).map(({ outcome, reason }) => html`<p class=${outcome === "missed" ? "problem" : "quiet"}>${outcome === "missed" ? "✗" : "✓"} ${reason}</p>`)}
     ${answer.changes?.length ? html`<ul class="changes">${answer.changes.map((change) => html`<li>${change}</li>`)}</ul>` : html`<p>The plan is the one that is running.</p>`}
     ${apply && answer.kind !== "keep" && html`<button class="primary" onClick=${apply}>Apply this plan</button>`}
     ${answer.applied && html`<p role="status">The run changes to this plan at its next period.</p>`}
-    <p class="quiet">Planned and simulated in ${figure(answer.seconds)} s.</p>
     <details><summary>Its slots</summary>
       <${SlotMap} plan=${other} observation=${null} title="Slots of this plan" id="slots-of-answer" />
     </details>

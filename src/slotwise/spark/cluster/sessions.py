@@ -138,6 +138,8 @@ def settings(cluster: SparkCluster, name: str, meters: bool = True) -> dict[str,
         "spark.cleaner.periodicGC.interval": "1min",
         "spark.speculation": "false",
         "spark.sql.adaptive.enabled": "false",
+        # Several aggregates in one query: Spark's doubt is about watermarks, which there are none.
+        "spark.sql.streaming.statefulOperator.checkCorrectness.enabled": "false",
         "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
         # A count for display only, for which every update of an aggregate reads its key first.
         "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",

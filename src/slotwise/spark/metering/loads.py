@@ -56,7 +56,9 @@ class Loads:
     def __init__(self, watched: Watched, before: Counters, after: Counters) -> None:
         self.watched = watched
         self.layout, self.topology = watched.layout, watched.layout.topology
-        self.aggregate = -1 if watched.layout.aggregate is None else watched.layout.aggregate
+        owners = watched.plan.allocation.thread_operator
+        self.in_spark = np.isin(owners, watched.layout.keyed)
+        """Per thread: it is one of an aggregate, which works inside Spark."""
         self.after = after
         self.window_s = max(after.time - before.time, 1e-9)
         self.counted = difference(before, after)
@@ -78,12 +80,14 @@ class Loads:
         sent to it counts, divided among its threads as their answers are.
         """
         found = self.rates("arrivals")
-        if self.aggregate < 0 or self.watched.mode != "micro-batch":
+        if self.watched.mode != "micro-batch":
             return found
-        own = self.watched.plan.allocation.thread_operator == self.aggregate
-        answers = found[own].sum()
-        sent = self.stream_rates[list(self.topology.inputs[self.aggregate])].sum()
-        return np.where(own, found * (sent / answers if answers else 0.0), found)
+        for aggregate in self.layout.keyed:
+            own = self.watched.plan.allocation.thread_operator == aggregate
+            answers = found[own].sum()
+            sent = self.stream_rates[list(self.topology.inputs[aggregate])].sum()
+            found = np.where(own, found * (sent / answers if answers else 0.0), found)
+        return found
 
     @cached_property
     def handled(self) -> Floats:
@@ -170,8 +174,7 @@ class Loads:
         """The part of the time that each thread worked. An aggregate works inside Spark: its CPU
         time counts.
         """
-        in_spark = self.watched.plan.allocation.thread_operator == self.aggregate
-        return np.where(in_spark, self.rates("cpu_seconds"), self.rates("busy_seconds"))
+        return np.where(self.in_spark, self.rates("cpu_seconds"), self.rates("busy_seconds"))
 
     @cached_property
     def service_ms(self) -> Floats:
@@ -192,7 +195,7 @@ class Loads:
             for name in ("timed", "busy_seconds", "busy_squared")
         )
         found = np.maximum(_ratio(squares * timed, total**2) - 1, 0.0)
-        aggregates = np.arange(len(found)) == self.aggregate
+        aggregates = np.isin(np.arange(len(found)), self.layout.keyed)
         return np.where((timed < 2) | aggregates, np.nan, found)
 
     @cached_property
@@ -203,7 +206,8 @@ class Loads:
             self.of_operators(sums["age_seconds"]), self.of_operators(sums["arrivals"])
         )
         # An aggregate is metered when it has answered.
-        in_aggregate = np.where(np.arange(len(age_ms)) == self.aggregate, self.service_ms, 0.0)
+        aggregates = np.isin(np.arange(len(age_ms)), self.layout.keyed)
+        in_aggregate = np.where(aggregates, self.service_ms, 0.0)
         left_ms = age_ms + self.service_ms - in_aggregate
         sent_ms = np.array([self._sent_ms(i, left_ms) for i in range(len(age_ms))])
         # Means of tuples that are still on their way differ a little.

@@ -44,13 +44,12 @@ def keys_by(logic: Logic) -> tuple[str, ...]:
     return logic.distinct or keys_of(dict(logic.aggregate)[BY])
 
 
-def aggregated(frame: DataFrame, routes: Routes, record: str) -> tuple[DataFrame, str]:
-    """(the rows after the aggregate, with its results in `_out`; what was done, as text).
+def aggregated(frame: DataFrame, routes: Routes, own: int, record: str) -> tuple[DataFrame, str]:
+    """(the rows after the aggregate `own`, with its results in `_out`; what was done, as text).
 
     `record` is the column that brings the aggregate its input tuples.
     """
-    assert routes.layout.aggregate is not None
-    logic = routes.layout.topology.operators[routes.layout.aggregate].logic
+    logic = routes.layout.topology.operators[own].logic
     seen, keys, made = view(frame, record), keys_by(logic), results_of(logic)
     names = check_keys(seen, keys, "it is grouped by")
     _check_results(seen, names, made)
@@ -59,25 +58,22 @@ def aggregated(frame: DataFrame, routes: Routes, record: str) -> tuple[DataFrame
         *(functions.col(f"_key{n}").alias(name) for n, name in enumerate(names)),
         *(functions.col(f"_made{n}").alias(name) for n, name in enumerate(made)),
     )
-    text = f"{by_hash(routes, keys)}; {', '.join(made.values())}"
-    return grouped(frame, routes, record, results, answer), text
+    text = f"{by_hash(routes, own, keys)}; {', '.join(made.values())}"
+    return grouped(frame, routes, own, record, results, answer), text
 
 
-def by_hash(routes: Routes, keys: Iterable[str]) -> str:
+def by_hash(routes: Routes, own: int, keys: Iterable[str]) -> str:
     """The shuffle to the level of the keyed operator, as text."""
-    assert routes.layout.aggregate is not None
-    partitions = counted(routes.layout.tasks[routes.layout.aggregate], "partition")
+    partitions = counted(routes.layout.tasks[own], "partition")
     return f"→ {partitions} by hash({', '.join(keys)})"
 
 
 def grouped(
-    frame: DataFrame, routes: Routes, record: str, results: list[Column], answer: Column
+    frame: DataFrame, routes: Routes, own: int, record: str, results: list[Column], answer: Column
 ) -> DataFrame:
     """The rows after Spark's groupBy. `answer` is a struct of `_key{n}`, and of `_made{n}`, which
     has result n; the results are computed of the fields of `record`.
     """
-    own = routes.layout.aggregate
-    assert own is not None
     passing = routes.layout.passing(routes.layout.level[own])
     carried = [name for name in frame.columns if name != "_hop"]
     keys = dict(enumerate(keys_by(routes.layout.topology.operators[own].logic)))
@@ -86,7 +82,7 @@ def grouped(
     also = [functions.max("id").alias("id"), functions.max("ts").alias("ts")]
     if passing:
         groups.insert(0, "_salt")
-        bound = bound.withColumns(_passing(routes, carried))
+        bound = bound.withColumns(_passing(routes, own, carried))
         also.append(functions.last("_passed").alias("_passed"))
     made = [result.alias(f"_made{n}") for n, result in enumerate(results)]
     answers = bound.groupBy(*groups).agg(*made, *also)
@@ -133,8 +129,8 @@ def with_inputs(frame: DataFrame, own: int, record: str, keys: Mapping[str, str]
     )
 
 
-def _passing(routes: Routes, carried: list[str]) -> dict[str, Column]:
-    mine = f"_operator = {routes.layout.aggregate}"
+def _passing(routes: Routes, own: int, carried: list[str]) -> dict[str, Column]:
+    mine = f"_operator = {own}"
     salts = f"element_at(array({', '.join(map(str, routes.salts))}), 1 + _hop)"
     return {
         "_salt": functions.expr(f"IF({mine}, {OWN_SALT}, {salts})"),

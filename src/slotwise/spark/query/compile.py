@@ -26,7 +26,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, functions
 from pyspark.sql.types import StructType
 
-from slotwise.formats import KAFKA
+from slotwise.formats import KAFKA, is_read
 from slotwise.model import Profiles, Schedule, SlotwiseError, counted
 from slotwise.spark.query.aggregate import aggregated
 from slotwise.spark.query.distinct import with_distinct
@@ -114,7 +114,7 @@ class _Building:
         flat = []
         for operator in self.layout.levels[level]:
             with self._named(operator):
-                if operator == self.layout.aggregate:
+                if operator in self.layout.keyed:
                     frame = self._with_answer(operator, frame)
                 else:
                     frame = self._with_input(operator, frame)
@@ -147,7 +147,7 @@ class _Building:
         metered = self.meters and not self._is_on_batches(operator)
         # At level 0 the id of a record of Kafka's is still its position in the topic.
         is_topic = self.topology.operators[operator].logic.format == KAFKA
-        is_topic &= self.topology.operators[operator].kind == "source"
+        is_topic &= is_read(self.topology.operators[operator])
         taken = f"meter_in({record}, ts{', id' if is_topic else ''})" if metered else record
         return self._add(
             frame, f"_in{operator}", f"CASE WHEN _operator = {operator} THEN {taken} END"
@@ -228,14 +228,15 @@ class _Building:
             "id", "ts", *records, "inline(_routes) AS (_operator, _thread, _hop)"
         )
         partitions = self.layout.partitions[level + 1]
-        if self.layout.levels[level + 1] == (self.layout.aggregate,):
-            with self._named(self.layout.levels[level + 1][0]):
-                record = self.records.into(self.topology, self.layout.levels[level + 1][0])
+        keyed = self.layout.keyed_at(level + 1)
+        if keyed is not None:
+            with self._named(keyed):
+                record = self.records.into(self.topology, keyed)
                 if partitions == 1:
                     # Spark would leave out the shuffle where one partition follows another, and
                     # the level would be none.
                     frame = frame.repartitionById(1, functions.col("_hop"))
-                made, text = self._keyed(self.layout.levels[level + 1][0], frame, record)
+                made, text = self._keyed(keyed, frame, record)
             self.sql[-1].append(text)
             return made
         self.sql[-1].append(f"→ {counted(partitions, 'partition')} by hop")
@@ -244,8 +245,8 @@ class _Building:
     def _keyed(self, operator: int, frame: DataFrame, record: str) -> tuple[DataFrame, str]:
         if self.topology.operators[operator].logic.distinct:
             at_once = self.outline.mode == "real-time"
-            return with_distinct(frame, self.routes, record, at_once=at_once)
-        return aggregated(frame, self.routes, record)
+            return with_distinct(frame, self.routes, operator, record, at_once=at_once)
+        return aggregated(frame, self.routes, operator, record)
 
     def _routes(self, level: int) -> str:
         cases = []
@@ -278,7 +279,8 @@ class _Building:
         senders = {
             source
             for source, target in self.topology.edges
-            if self.layout.level[source] <= level < self.layout.level[target]
+            if self.layout.level[source] <= level
+            and (level < self.layout.level[target] or target in self.layout.links)
         }
         return sorted({self.records.of(i) for i in senders | self.layout.delivered(level + 1)})
 
@@ -307,10 +309,9 @@ class _Building:
         outs = {
             i: f"_out{i}" if i in self.layout.levels[level] else self.records.of(i) for i in ends
         }
+        outs |= {i: self._to_link(i) for i in sorted(self.layout.links)}
         if has_formats(self.topology):
-            return messages(
-                frame, self.topology, outs, "meter_latency(ts)" if self.meters else "ts"
-            )
+            return messages(frame, self.topology, outs, self._due())
         names = " ".join(f"WHEN {i} THEN {literal(self.topology.operators[i].name)}" for i in ends)
         due = "meter_latency(ts) AS ts" if self.meters else "ts"
         columns = [f"CASE _operator {names} END AS _sink", "_thread", "id", due]
@@ -329,6 +330,29 @@ class _Building:
         (record,) = types
         fields = [field(record, name).alias(name) for name in fields_of(frame, record)]
         return frame.select("_sink", "_thread", "id", "ts", *fields)
+
+    def _to_link(self, link: int) -> str:
+        """The column with what comes to a link, which is as its schema says."""
+        with self._named(link):
+            record = self.records.sent_to(self.topology, link)
+            if record != self.records.of(link):
+                sent = self.records.by_operator[
+                    self.topology.edges[self.topology.inputs[link][0]][0]
+                ]
+                raise SlotwiseError(
+                    f"it receives {sent.simpleString()}, and its schema is "
+                    f"{self.records.by_operator[link].simpleString()}: both must be the same"
+                )
+        return record
+
+    def _due(self) -> str:
+        """The time when a tuple was due; its latency counts where it leaves the query for good."""
+        if not self.meters:
+            return "ts"
+        links = ", ".join(map(str, sorted(self.layout.links)))
+        return (
+            f"IF(_operator IN ({links}), ts, meter_latency(ts))" if links else "meter_latency(ts)"
+        )
 
     # -- ------------------------------------------------------------------------------------
 

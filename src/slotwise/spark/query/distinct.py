@@ -20,24 +20,22 @@ if TYPE_CHECKING:
 
 
 def with_distinct(
-    frame: DataFrame, routes: Routes, record: str, *, at_once: bool
+    frame: DataFrame, routes: Routes, own: int, record: str, *, at_once: bool
 ) -> tuple[DataFrame, str]:
-    """(the rows after it, those that are first in `_out`; what was done, as text).
+    """(the rows after the operator `own`, those that are first in `_out`; what was done, as text).
 
     `record` is the column that brings it its tuples; `at_once`: Spark answers every row.
     """
-    own = routes.layout.aggregate
-    assert own is not None
     keys = keys_by(routes.layout.topology.operators[own].logic)
     check_keys(view(frame, record), keys, "it is distinct by")
-    text = f"{by_hash(routes, keys)}; the first of each"
+    text = f"{by_hash(routes, own, keys)}; the first of each"
     if at_once:
         tuples = functions.struct(
             *(field(record, name).alias(name) for name in fields_of(frame, record))
         )
         results = [functions.first(tuples), functions.count("*")]
         first = functions.when(functions.col("_made1") == 1, functions.col("_made0"))
-        return grouped(frame, routes, record, results, first), text
+        return grouped(frame, routes, own, record, results, first), text
     columns = {f"_key{n}": key for n, key in enumerate(keys)}
     rows = with_inputs(frame, own, record, columns).dropDuplicates(list(columns))
     return rows.select(

@@ -54,6 +54,6 @@ def _lines(outline: Outline, sql: tuple[tuple[str, ...], ...]) -> Iterator[str]:
             name = layout.topology.operators[operator].name
             these = f"s {first}–{first + tasks - 1}" if tasks > 1 else f" {first}"
             owners = counted(layout.threads[operator], "thread")
-            groups = f", key groups of {owners}," if operator == layout.aggregate else ""
+            groups = f", key groups of {owners}," if operator in layout.keyed else ""
             yield f"  {operator} {name}: partition{these}{groups} in {where}"
         yield from (f"    {text}" for text in sql[level])

@@ -8,20 +8,25 @@ query as it is.
 Sources are level 0. Every other operator is one level after the last of those that feed it, but:
 
 - operators that feed nobody are in the last level, where the query's output is written;
-- a keyed aggregate has its level to itself, because Spark spreads its keys over all partitions of
-  the stage; operators that would share that level are moved to the next.
+- what comes to a link is written to its topic in the last level, like the tuples of sinks; the link
+  itself is a source, in level 0, so that a loop ends in its topic and begins there again;
+- every keyed operator has its level to itself, because Spark spreads its keys over all partitions
+  of the stage; operators that would share that level are moved to the next.
 
 A stream that skips levels is passed on in between by threads that are there anyway.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slotwise.formats import is_link
 from slotwise.model import Placement, Plan, Topology
 
 
@@ -50,7 +55,7 @@ class Layout:
         """
         return tuple(
             operator.logic.key_groups
-            if position == self.aggregate
+            if operator.logic.is_keyed
             else operator.logic.partitions or threads
             for position, (operator, threads) in enumerate(
                 zip(self.topology.operators, self.threads, strict=True)
@@ -103,11 +108,20 @@ class Layout:
         return tuple(map(len, self.partition_task))
 
     @cached_property
-    def aggregate(self) -> int | None:
-        """The position of the keyed operator, if there is one: an aggregate, or one that sends on
-        what is distinct, which is an aggregate to Spark.
+    def keyed(self) -> tuple[int, ...]:
+        """The positions of keyed operators: of aggregates, and of those that send on what is
+        distinct, which are aggregates to Spark.
         """
-        return next((i for i, o in enumerate(self.topology.operators) if o.logic.is_keyed), None)
+        return _keyed(self.topology)
+
+    @property
+    def key_groups(self) -> int | None:
+        """How many key groups each keyed operator has; None: there is none."""
+        return self.tasks[self.keyed[0]] if self.keyed else None
+
+    def keyed_at(self, level: int) -> int | None:
+        """The keyed operator that has this level, if one has."""
+        return next((i for i in self.keyed if self.level[i] == level), None)
 
     def is_last(self, level: int) -> bool:
         return level == len(self.levels) - 1
@@ -120,13 +134,21 @@ class Layout:
         return operator, int(number - first_thread[operator])
 
     def passing(self, level: int) -> tuple[int, ...]:
-        """Operators of later levels whose input passes through `level` (see `delivered`)."""
+        """Operators of later levels whose input passes through `level` (see `delivered`), and links
+        whose input does.
+        """
         found = {
             target
             for source, target in self.topology.edges
             if self.level[source] < level < self.level[target]
+            or (target in self.links and self.level[source] < level)
         }
         return tuple(sorted(found | self.delivered(level)))
+
+    @cached_property
+    def links(self) -> frozenset[int]:
+        """The operators whose tuples go through a topic."""
+        return frozenset(_links(self.topology))
 
     def delivered(self, level: int) -> set[int]:
         """Operators of earlier levels that feed nobody: their results pass on to be written."""
@@ -149,35 +171,77 @@ def layout(plan: Plan) -> Layout:
 
 
 def _levels(topology: Topology) -> tuple[int, ...]:
-    alone = next((i for i, o in enumerate(topology.operators) if o.logic.is_keyed), None)
-    level = _longest_paths(topology, alone)
-    last = max(level)
+    level = _longest_paths(topology)
+    last, keyed = max(level), _keyed(topology)
     leaves = [
         position
         for position, outputs in enumerate(topology.outputs)
-        if not outputs and position != alone and topology.operators[position].kind != "source"
+        if not outputs and position not in keyed and topology.operators[position].kind != "source"
     ]
-    if leaves and alone is not None and level[alone] == last:
+    links = _links(topology)
+    written = [source for source, target in topology.edges if target in links]
+    if any(level[position] == last for position in [*(keyed if leaves else ()), *written]):
         last += 1
     for leaf in leaves:
         level[leaf] = last
     return tuple(level)
 
 
-def _longest_paths(topology: Topology, alone: int | None) -> list[int]:
-    """Per operator, the most streams between it and a source, the level of `alone` kept free."""
+def senders(topology: Topology) -> dict[int, list[int]]:
+    """Per operator, those that send to it within a query: what comes to a link ends there. Loops
+    that are left have no way to run; their loop streams are left out.
+    """
+    links = _links(topology)
+
+    def found(also_loops: bool) -> dict[int, list[int]]:
+        made: dict[int, list[int]] = {position: [] for position in range(len(topology.operators))}
+        for stream, (source, target) in zip(topology.streams, topology.edges, strict=True):
+            if target not in links and (also_loops or not stream.loop):
+                made[target].append(source)
+        return made
+
+    return found(has_no_loops(found(True)))
+
+
+def has_no_loops(senders: Mapping[int, list[int]]) -> bool:
+    try:
+        TopologicalSorter(senders).prepare()
+    except CycleError:
+        return False
+    return True
+
+
+def _links(topology: Topology) -> tuple[int, ...]:
+    return tuple(i for i, operator in enumerate(topology.operators) if is_link(operator))
+
+
+def _keyed(topology: Topology) -> tuple[int, ...]:
+    return tuple(i for i, operator in enumerate(topology.operators) if operator.logic.is_keyed)
+
+
+def _longest_paths(topology: Topology) -> list[int]:
+    """Per operator, the most streams between it and a source, the levels of keyed ones kept free.
+
+    The keyed operator with the lowest level is the first to have its own: those after it can move
+    nobody below.
+    """
+    owners: dict[int, int] = {}
+    level = _levels_around(topology, owners)
+    waiting = set(_keyed(topology))
+    while waiting:
+        first = min(waiting, key=lambda position: (level[position], position))
+        waiting.remove(first)
+        owners[level[first]] = first
+        level = _levels_around(topology, owners)
+    return level
+
+
+def _levels_around(topology: Topology, owners: Mapping[int, int]) -> list[int]:
+    """Per operator its level; no other one is in a level that has an owner."""
     level = [0] * len(topology.operators)
-
-    def earliest(position: int) -> int:
-        return max((1 + level[topology.edges[s][0]] for s in topology.inputs[position]), default=0)
-
-    for position in topology.order:
-        level[position] = earliest(position)
-    if alone is None:
-        return level
-    kept = level[alone]
-    for position in topology.order:
-        level[position] = earliest(position)
-        if level[position] == kept and position != alone:
+    before = senders(topology)
+    for position in TopologicalSorter(before).static_order():
+        level[position] = max((1 + level[sender] for sender in before[position]), default=0)
+        while owners.get(level[position], position) != position:
             level[position] += 1
     return level

@@ -39,7 +39,9 @@ def with_output(
     if function is None and logic.join is not None:
         return with_joined(frame, logic.join, own, out)
     if function is None and logic.expr is None:
-        sql = work_sql(service_us(of.plan, operator, work, profiles), own)
+        sql = own  # of real data
+        if logic.is_empty:
+            sql = work_sql(service_us(of.plan, operator, work, profiles), own)
         return frame.withColumn(out, functions.expr(sql)), f"{out} = {sql}"
     seen = view(frame, own)
     if function is not None and function.on_batches:

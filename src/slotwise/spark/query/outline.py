@@ -28,8 +28,9 @@ class Outline:
         """How many stages only read, before the sources' level: with micro-batches, Spark decides
         into how many partitions a batch of a source that is not `paced` is read.
         """
-        sources = self.layout.topology.sources
-        return int(self.mode == "micro-batch" and any(pace_of(each) is None for each in sources))
+        operators = self.layout.topology.operators
+        read = [operators[position] for position in self.layout.levels[0]]
+        return int(self.mode == "micro-batch" and any(pace_of(each) is None for each in read))
 
     @property
     def bound(self) -> dict[str, Callable[..., Any]]:

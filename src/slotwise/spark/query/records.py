@@ -40,6 +40,10 @@ class Records:
         """The column that brings `operator` its input: one type, whoever sends it."""
         if operator in self.raw:
             return self.column(self.raw[operator])
+        return self.sent_to(topology, operator)
+
+    def sent_to(self, topology: Topology, operator: int) -> str:
+        """The column that brings `operator` what others send it."""
         senders = [topology.edges[stream][0] for stream in topology.inputs[operator]]
         first = senders[0]
         for other in senders[1:]:

@@ -10,7 +10,7 @@ from slotwise.model import Operator, Pipeline, SlotwiseError, Topology, counted
 from slotwise.spark.query.aggregate import keys_by, results_of
 from slotwise.spark.query.functions import Function
 from slotwise.spark.query.keys import are_same
-from slotwise.spark.query.levels import Layout
+from slotwise.spark.query.levels import Layout, has_no_loops
 from slotwise.spec.writing import flow
 
 Mode = Literal["real-time", "micro-batch"]
@@ -55,22 +55,38 @@ def check(layout: Layout, mode: Mode, functions: Mapping[int, Function]) -> None
     _check_aggregates(topology)
     _check_key_groups(layout)
     _check_partitions(layout)
-    if layout.aggregate is not None and mode == "micro-batch":
-        keyed = topology.operators[layout.aggregate]
-        if passing := layout.passing(layout.level[layout.aggregate]):
+    if mode == "micro-batch":
+        _check_passing(layout)
+
+
+def _check_passing(layout: Layout) -> None:
+    for position in layout.keyed:
+        if passing := layout.passing(layout.level[position]):
+            keyed = layout.topology.operators[position]
+            other = layout.topology.operators[passing[0]].name
             raise SlotwiseError(
-                f"micro-batches cannot pass tuples for '{topology.operators[passing[0]].name}' "
+                f"micro-batches cannot pass tuples for '{other}' "
                 f"through the level of {_kind(keyed)} '{keyed.name}': "
                 "split the topology into two pipelines"
             )
 
 
 def _check_key_groups(layout: Layout) -> None:
-    if layout.aggregate is None:
-        return
-    threads, groups = layout.threads[layout.aggregate], layout.tasks[layout.aggregate]
-    operator = layout.topology.operators[layout.aggregate]
+    for position in layout.keyed:
+        _check_groups_of(layout, position)
+
+
+def _check_groups_of(layout: Layout, position: int) -> None:
+    threads, groups = layout.threads[position], layout.tasks[position]
+    operator = layout.topology.operators[position]
     kind = _kind(operator)
+    if groups != layout.key_groups:
+        first = layout.topology.operators[layout.keyed[0]]
+        raise SlotwiseError(
+            f"{kind} '{operator.name}' has {counted(groups, 'key group')} and "
+            f"'{first.name}' has {layout.key_groups}: in a Spark query they must have the same "
+            f"number; set key_groups: {max(groups, layout.key_groups or 0)} in both"
+        )
     if threads > groups:
         raise SlotwiseError(
             f"{kind} '{operator.name}' has {threads} threads "
@@ -83,21 +99,32 @@ def _check_partitions(layout: Layout) -> None:
     for operator, threads, tasks in zip(
         layout.topology.operators, layout.threads, layout.tasks, strict=True
     ):
-        if operator.kind == "source" and threads > tasks:
+        if formats.is_read(operator) and threads > tasks:
             raise SlotwiseError(
-                f"source '{operator.name}' has {threads} threads, and its topic "
+                f"{operator.kind} '{operator.name}' has {threads} threads, and its topic "
                 f"{counted(tasks, 'partition')}: plan it with {tasks} or fewer, such as profile "
                 f"{{fixed: {{threads: {tasks}}}}}, or add partitions to the topic"
             )
 
 
 def _check_loops(topology: Topology) -> None:
-    for stream in topology.streams:
-        if stream.loop:
-            raise SlotwiseError(
-                f"stream {stream} leads back to '{stream.target}': a Spark query has no loops, "
-                "so this topology can be planned and simulated, but not run"
-            )
+    """A loop must lead through a topic: without the streams that end in one there is none left."""
+    if not topology.has_loops:
+        return
+    links = [formats.is_link(operator) for operator in topology.operators]
+    left: dict[int, list[int]] = {position: [] for position in range(len(links))}
+    for source, target in topology.edges:
+        if not links[target]:
+            left[target].append(source)
+    if not has_no_loops(left):
+        stream = next(stream for stream in topology.streams if stream.loop)
+        raise SlotwiseError(
+            f"stream {stream} leads back to '{stream.target}', and a Spark query has no loops: let "
+            "its tuples go through a topic, by an operator with format: kafka, options and a "
+            "schema; without one it can be planned and simulated"
+        )
+    if all(topology.outputs):
+        raise SlotwiseError("nothing leaves the loop: add a sink")
 
 
 def _check_operator(operator: Operator, function: Function | None) -> None:
@@ -135,17 +162,9 @@ def _check_operator(operator: Operator, function: Function | None) -> None:
 
 
 def _check_aggregates(topology: Topology) -> None:
-    found = [operator for operator in topology.operators if operator.logic.is_keyed]
-    if len(found) > 1:
-        both = "are both aggregates"
-        if any(operator.logic.distinct for operator in found):
-            both = "both remember their keys (aggregate, distinct)"
-        raise SlotwiseError(
-            f"'{found[0].name}' and '{found[1].name}' {both}: "
-            "a Spark query in update mode can have only one"
-        )
-    for operator in found:
-        _check_keyed(topology, operator)
+    for operator in topology.operators:
+        if operator.logic.is_keyed:
+            _check_keyed(topology, operator)
 
 
 def _check_keyed(topology: Topology, operator: Operator) -> None:

@@ -72,9 +72,9 @@ class Routes:
 
     @cached_property
     def salts(self) -> tuple[int, ...]:
-        """Per partition of the aggregate's level, a grouping key that Spark's hash sends there."""
-        assert self.layout.aggregate is not None
-        partitions = self.layout.partitions[self.layout.level[self.layout.aggregate]]
+        """Per key group, a grouping key that Spark's hash sends there."""
+        partitions = self.layout.key_groups
+        assert partitions is not None
         found: dict[int, int] = {}
         for salt in itertools.count():
             found.setdefault(hash_of_int(salt) % partitions, salt)
@@ -85,7 +85,8 @@ class Routes:
     def _threads(self, stream: int, has_positions: bool) -> Iterator[tuple[str, str | None]]:
         """(thread, condition) in SQL, for each copy of a tuple that may be sent on the stream."""
         copies = sent_per_output(self.layout, stream)
-        if self.layout.topology.streams[stream].grouping.kind == "all":
+        is_written = self.layout.topology.edges[stream][1] in self.layout.links
+        if self.layout.topology.streams[stream].grouping.kind == "all" and not is_written:
             yield from ((str(thread), None) for thread in range(round(copies)))
             return
         for copy in range(math.ceil(copies)):
@@ -100,8 +101,10 @@ class Routes:
         topology = self.plan.pipeline.topology
         each, (source, target) = topology.streams[stream], topology.edges[stream]
         threads, keys = self.layout.threads[target], self.keys(stream)
-        if target == self.layout.aggregate:
-            return self._key_group(keys)
+        if target in self.layout.keyed:
+            return self._key_group(target, keys)
+        if target in self.layout.links:  # near some task that reads it
+            return _evenly(turn, self.layout.tasks[target])
         match self.plan.routing(each):
             case "fields":
                 return f"pmod(hash({', '.join(keys)}), {threads})"
@@ -116,10 +119,9 @@ class Routes:
                 return self._local_or_shuffle(source, target, turn)
         return _evenly(turn, threads)
 
-    def _key_group(self, keys: Iterable[str]) -> str:
-        """The aggregate's task to which Spark's own hash partitioning will send the tuple."""
-        assert self.layout.aggregate is not None
-        level = self.layout.level[self.layout.aggregate]
+    def _key_group(self, target: int, keys: Iterable[str]) -> str:
+        """The keyed operator's task to which Spark's own hash partitioning will send the tuple."""
+        level = self.layout.level[target]
         salt = [str(OWN_SALT)] if self.layout.passing(level) else []
         return f"pmod(hash({', '.join([*salt, *keys])}), {self.layout.partitions[level]})"
 
@@ -180,7 +182,7 @@ def sent_per_output(layout: Layout, stream: int) -> float:
     """
     topology = layout.topology
     source, target = topology.edges[stream]
-    if topology.streams[stream].grouping.kind == "all":
+    if topology.streams[stream].grouping.kind == "all" and target not in layout.links:
         return float(layout.threads[target])
     return (
         topology.streams[stream].selectivity if topology.operators[source].logic.is_empty else 1.0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions
 from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
-from slotwise.formats import KAFKA, KEY, dead_letters_of, options_of
+from slotwise.formats import KAFKA, KEY, dead_letters_of, is_link, options_of
 from slotwise.model import Operator, SlotwiseError, Topology
 from slotwise.spark.query.names import literal, quoted
 
@@ -28,8 +28,8 @@ AS_JSON = "map('ignoreNullFields', 'false')"
 
 
 def has_formats(topology: Topology) -> bool:
-    """Some sink says itself where its tuples go."""
-    return any(o.kind == "sink" and o.logic.format for o in topology.operators)
+    """Some sink, or a topic in between, says itself where its tuples go."""
+    return any(o.kind != "source" and o.logic.format for o in topology.operators)
 
 
 def writer(made: Query, checkpoint: Path, batch_seconds: float, output: Path | None) -> Any:
@@ -143,7 +143,7 @@ def _outputs(topology: Topology, output: Path | None) -> dict[str, Any]:
     found = {
         operator.name: _output(operator, output)
         for operator, streams in zip(topology.operators, topology.outputs, strict=True)
-        if not streams
+        if not streams or is_link(operator)
     }
     return {name: made for name, made in found.items() if made is not None}
 

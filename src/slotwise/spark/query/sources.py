@@ -7,6 +7,7 @@ A source's tuples have an id and a time when they were due:
 - `rate` and `rate-micro-batch`: their `value` and `timestamp`;
 - files: a hash of the file's path and the record's place in its batch, and when the file was last
   modified;
+- a link: those that its tuples had when they were written to its topic;
 - any other format: columns `id` and `ts` if it has them, else a hash of the batch's time and the
   record's place in it, and that time.
 
@@ -25,7 +26,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions
 from pyspark.sql.types import DataType, StructType
 
-from slotwise.formats import KAFKA, options_of
+from slotwise.formats import KAFKA, is_link, options_of, topic_of
 from slotwise.model import Operator, Schedule, SlotwiseError, Topology
 from slotwise.paced import data_set, pace_of
 from slotwise.spark.query import generated
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 OFFSET_BITS = 48
 """Of an id made from a partition and an offset of Kafka's: 32,768 partitions fit above them."""
 RATES = ("rate", "rate-micro-batch")
+PASSED = "passed"
+"""Of a link's record: the id and the time that its tuple had before."""
 
 
 def read(
@@ -89,9 +92,11 @@ def opened(topology: Topology, position: int, frame: DataFrame) -> DataFrame:
     frame = frame.withColumn(parsed, _parse(topology, position))
     found = frame.schema[parsed].dataType
     assert isinstance(found, StructType)
+    given = dict(_given(operator, found, f"{parsed}."))
+    if is_link(operator):
+        given = {name: f"coalesce({own}.{PASSED}.{name}, {name})" for name in RESERVED}
     columns = {
-        name: functions.expr(f"IF({parsed} IS NULL, {name}, {sql})")
-        for name, sql in _given(operator, found, f"{parsed}.")
+        name: functions.expr(f"IF({parsed} IS NULL, {name}, {sql})") for name, sql in given.items()
     }
     kept = ", ".join(
         f"{literal(n)}, {parsed}.{quoted(n)}" for n in found.names if n not in RESERVED
@@ -143,7 +148,7 @@ def _frame(
     operator = layout.topology.operators[source]
     pace = pace_of(operator)
     if pace is None:
-        kind, options = operator.logic.format or "", options_of(operator)
+        kind, options = operator.logic.format or "", _options(operator)
     else:
         kind = "paced"
         follows = schedule or pace.schedule or Schedule.constant()
@@ -171,6 +176,20 @@ def _frame(
     raise SlotwiseError(f"source '{operator.name}': {problem}") from None
 
 
+def _options(operator: Operator) -> dict[str, str]:
+    if not is_link(operator):
+        return options_of(operator)
+    given = {name: value for name, value in options_of(operator).items() if name != "topic"}
+    # What a run before has left is not for this one, unless it goes on from that one's checkpoint.
+    chosen = {"subscribe": topic_of(operator), "startingOffsets": "latest"}
+    return {**given, **chosen, "includeHeaders": "true"}
+
+
+def _header(name: str) -> str:
+    found = f"element_at(filter(headers, each -> each.key = '{name}'), 1).value"
+    return f"CAST(CAST({found} AS STRING) AS BIGINT)"
+
+
 def _identified(operator: Operator, frame: DataFrame) -> DataFrame:
     """With the columns id and ts."""
     kind = operator.logic.format
@@ -180,6 +199,9 @@ def _identified(operator: Operator, frame: DataFrame) -> DataFrame:
             "ts": "unix_micros(timestamp)",
         }
         texts = [f"CAST({name} AS STRING) AS {name}" for name in ("key", "value")]
+        if is_link(operator):
+            passed = ", ".join(f"'{name}', {_header(name)}" for name in RESERVED)
+            texts.append(f"named_struct({passed}) AS {PASSED}")
         return frame.selectExpr(*(f"{sql} AS {name}" for name, sql in own.items()), *texts)
     if kind in RATES:
         own = {"id": "value", "ts": "unix_micros(timestamp)"}
