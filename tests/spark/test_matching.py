@@ -121,6 +121,14 @@ def test_a_master_that_does_not_answer_is_refused() -> None:
         masters.check(url)
 
 
+def test_kubernetes_needs_the_name_of_an_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    with pytest.raises(SlotwiseError, match=r"--spark-conf spark\.kubernetes\.container\.image"):
+        masters.check_conf("k8s://https://host:6443", {"spark.ui.port": "0"})
+    masters.check_conf("k8s://https://host:6443", {masters.IMAGE_OF_EXECUTORS: "slotwise"})
+    masters.check_conf("yarn", {})
+
+
 def test_yarn_needs_hadoops_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("YARN_CONF_DIR", raising=False)
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
