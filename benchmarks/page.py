@@ -1,11 +1,12 @@
-"""How long the page takes in Chromium with 1,000 threads in 200 slots and a day of history:
-`python -m benchmarks.page`.
+"""How long the page takes in Chromium with 1,000 threads in 200 slots and a day of history, and how
+long what-ifs take: `python -m benchmarks.page`.
 
 The page, a made-up run and its events come from this program in place of a server.
 First paint: from the start of the navigation until dataflow, slots and figures are drawn.
 An update: one second's observation in which every thread, slot and operator has other figures, all
-that is drawn with it included; charts are drawn one per frame, and counted apart. Prints Markdown
-for docs/; asserts nothing.
+that is drawn with it included; charts are drawn one per frame, and counted apart.
+A what-if: half as much again as the plan in effect is for, in the process that answers for a page.
+Prints Markdown for docs/; asserts nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +20,15 @@ import psutil
 from playwright.sync_api import Page
 from tests.dashboard.scripted import ORIGIN, chromium, serve
 
+import slotwise
+from slotwise.dashboard.what_if import Question, answer
+from slotwise.spec.plan_json import plan_to_json
+
 OPERATORS, THREADS, NODES, SLOTS = 20, 50, 50, 4
 POINTS = 600
 DAY_S = 86_400
 TIMES, UPDATES = 5, 60
+WHAT_IFS = ("examples/orders.yaml", "linear", "word-count", "vld", "grid", "traffic")
 Times = tuple[float, float]
 """CPU and elapsed time, ms."""
 
@@ -56,6 +62,20 @@ def main() -> None:
         f"| drawing one chart, of {len(charts)} | – | – | – | "
         f"{statistics.median(charts):,.1f} | {late(charts):,.1f} | 50 |"
     )
+    print_what_ifs()
+
+
+def print_what_ifs() -> None:
+    """After one, as the process has it that waits for questions."""
+    answer(plan_to_json(slotwise.plan("linear")), Question())
+    print("\n| what-if | as in the spec: s | auto: s | aim |\n| --- | --: | --: | --: |")
+    for name in WHAT_IFS:
+        before = slotwise.plan(name)
+        rate = 1.5 * before.rate
+        questions = (Question(rate), Question(rate, allocator="auto", placer="auto"))
+        found = [answer(plan_to_json(before), question) for question in questions]
+        took = (f"{each['seconds']:.2f}" if "plan" in each else "no plan" for each in found)
+        print(f"| {Path(name).stem} | {' | '.join(took)} | 2 |")
 
 
 def late(times: list[float]) -> float:
@@ -67,10 +87,20 @@ def cpu_ms() -> float:
     """CPU time until now of the main threads of this program's pages: what one of them does, a
     person waits for, on a machine that does nothing else.
     """
-    children = psutil.Process().children(recursive=True)
-    pages = [child.pid for child in children if "--type=renderer" in child.cmdline()]
-    times = (Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0] for pid in pages)
-    return sum(map(int, times)) / 1e6
+    return sum(map(_main_thread_ns, psutil.Process().children(recursive=True))) / 1e6
+
+
+def _main_thread_ns(process: psutil.Process) -> int:
+    """0 of a process that draws no page, or has ended."""
+    try:
+        if "--type=renderer" not in process.cmdline():
+            return 0
+        times = Path(f"/proc/{process.pid}/task/{process.pid}/schedstat").read_text(
+            encoding="utf-8"
+        )
+    except (psutil.Error, OSError):
+        return 0
+    return int(times.split()[0])
 
 
 def first_paint(page: Page) -> Times:
@@ -80,11 +110,11 @@ def first_paint(page: Page) -> Times:
     return cpu_ms() - before, elapsed
 
 
-def told(page: Page) -> list[Times]:
+def told(page: Page, first_s: int = DAY_S + 1) -> list[Times]:
     """One update after the other."""
     times = []
     for number in range(UPDATES // TIMES):
-        page.evaluate("(data) => { window.news = data; }", news(DAY_S + number + 1))
+        page.evaluate("(data) => { window.news = data; }", news(first_s + number))
         page.wait_for_timeout(50)
         before = cpu_ms()
         elapsed = page.evaluate("window.tell('observation', window.news)")
@@ -95,10 +125,11 @@ def told(page: Page) -> list[Times]:
 
 def drawn_charts(page: Page) -> list[float]:
     """Of updates while the charts are on the screen."""
-    page.locator("#charts").scroll_into_view_if_needed()
+    page.locator("#charts").evaluate("(title) => title.scrollIntoView()")
+    page.locator(".chart canvas").first.wait_for()
     page.wait_for_timeout(500)
     page.evaluate("performance.clearMeasures('slotwise chart')")
-    told(page)
+    told(page, DAY_S + UPDATES)
     page.wait_for_timeout(500)
     durations: list[float] = page.evaluate(
         "performance.getEntriesByName('slotwise chart').map((each) => each.duration)"
@@ -110,7 +141,7 @@ def news(at_s: int) -> dict[str, Any]:
     """The data of an event."""
     seen = observation(at_s)
     cpu = {load["name"]: load["cpu"] for load in seen["slots"]}
-    point = {"at_s": at_s, "width_s": 1, "offered_rate": 5000, "throughput": 4990, "p50": 10}
+    point = {"at_s": at_s, "width_s": 1, "offered_rate": 5000, "taken_in_rate": 4995, "p50": 10}
     data = {"plan": 1, "observation": seen, "verdicts": [], "places": [], "step": None}
     return data | {"control": None, "point": point | {"slot_cpu": cpu}}
 
@@ -230,6 +261,7 @@ def history() -> dict[str, Any]:
         "width_s": [DAY_S / POINTS] * POINTS,
         "plan": [1] * POINTS,
         "offered_rate": column(6000, 0),
+        "taken_in_rate": column(6000, 0.05),
         "throughput": column(6000, 0.1),
         "backlog": column(1000, 1),
         "latency_ms": column(20, 2),

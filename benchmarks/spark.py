@@ -194,6 +194,8 @@ def changes(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
             moved = replace(of.placement, slots=(slots + change) % MODEL.slots)
             pauses.append(run.apply(replace(of, placement=moved)).pause_s)
             note(f"paused {pauses[-1]:.2f} s")
+            # Spark keeps what a batch has broadcast until Java collects its garbage.
+            spark.sparkContext._jvm.System.gc()  # type: ignore[union-attr]
             held.append(_held())
     # The first ones fill pools of threads. The least, as what a batch needs comes and goes.
     quarter = CHANGES // 4

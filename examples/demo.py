@@ -3,7 +3,7 @@ slot, in one run:
 
 1. Spark places the threads as it would without a plan, anew for each batch.
 2. They run as planned.
-3. The input rate doubles, and a controller changes the plan until the goals are met again.
+3. The input rate doubles, and a controller changes the plan until p99 is under its goal again.
 
 What happens is measured, and told as it came out: Spark's own placement may hold, too.
 """
@@ -26,7 +26,7 @@ from slotwise.cli.watching import Tell, watched
 from slotwise.confirmation import confirmed
 from slotwise.controllers.base import Controller
 from slotwise.controllers.look_ahead import LookAhead
-from slotwise.model import Observation, Plan, Schedule, SlotwiseError, missed
+from slotwise.model import Goals, Observation, Plan, Schedule, SlotwiseError, missed
 from slotwise.report.adaptation import step_lines
 from slotwise.report.figures import figure
 from slotwise.report.phases import Phase, phases_table
@@ -54,10 +54,10 @@ class Times:
     batch: float = 6.0
     by_spark: float = 12.0
     """Two batches, and so two placements."""
-    doubled: float = 75.0
+    doubled: float = 65.0
     """When the rate doubles, after the start of the query."""
-    recovery: float = 115.0
-    """The longest wait for the goals to be met again."""
+    recovery: float = 125.0
+    """The longest wait for p99 to be under its goal again."""
     after: float = 10.0
     period: float = 5.0
     """Between two decisions of the controller."""
@@ -83,7 +83,7 @@ class Demo:
     changed: Step | None = None
     """The last one with a change."""
     recovered_s: float | None = None
-    """After the rate doubled the goals were met again; None: not within `Times.recovery`."""
+    """After the rate doubled p99 was under its goal again; None: not within `Times.recovery`."""
 
     def go(self) -> None:
         plan = self.run.plan
@@ -127,18 +127,18 @@ class Demo:
         return loop
 
     def at_twice_the_rate(self, loop: Adaptation) -> None:
-        """Until the goals are met in two periods after a change, and for a while after that."""
+        """Until p99 is under its goal in two periods after a change, and for a while after that."""
         self.tell("the rate doubles")
         doubled_s = began_s = self.run.now_s()
-        changed, met = False, 0
+        changed, in_time = False, 0
         for step in self.followed(loop, self.times.recovery):
             if step.seen is not None:
-                met = 0 if missed(loop.goals.judge(step.seen)) else met + 1
+                in_time = in_time + 1 if is_in_time(step.seen, loop.goals) else 0
             if step.change is not None:
                 if not changed:
                     self.end("rate doubled", began_s, step.seen, step.plan)
-                changed, began_s, met = True, self.run.now_s(), 0
-            if changed and met == 2:
+                changed, began_s, in_time = True, self.run.now_s(), 0
+            if changed and in_time == 2:
                 self.recovered_s = step.since_s - doubled_s
                 self.spans.append(Span("backlog\nworked off", began_s, step.since_s))
                 began_s = step.since_s
@@ -197,10 +197,15 @@ def rehearsed(plan: Plan, times: Times) -> str:
     simulated = SimulatedDeployment.for_periods(plan, times.period, options=options)
     goals = plan.pipeline.goals
     steps = list(adapted(simulated, LookAhead(), doubled_s + times.recovery, rules_of(times)))
-    late = [step.at_s for step in steps if step.seen and missed(goals.judge(step.seen))]
+    late = [step.at_s for step in steps if step.seen and not is_in_time(step.seen, goals)]
     after_s = max(late, default=doubled_s) - doubled_s
     slots = f"{simulated.plan.slots} slots"
-    return f"simulated: the goals are met {after_s:.0f} s after the rate doubled, with {slots}"
+    return f"simulated: p99 is under its goal {after_s:.0f} s after the rate doubled, with {slots}"
+
+
+def is_in_time(seen: Observation, goals: Goals) -> bool:
+    """Whether p99 is under its goal."""
+    return not any(verdict.goal == "latency_p99_ms" for verdict in missed(goals.judge(seen)))
 
 
 def shifted(plan: Plan, slots: int) -> Plan:
@@ -238,9 +243,9 @@ def conclusion(demo: Demo) -> Iterator[str]:
     if demo.changed is not None:
         yield cost(demo.changed)
     if demo.recovered_s is None:
-        yield f"the goals were not met again within {demo.times.recovery:g} s"
+        yield f"p99 did not come back under its goal within {demo.times.recovery:g} s"
     else:
-        yield f"the goals were met again {demo.recovered_s:.0f} s after the rate doubled"
+        yield f"p99 was back under its goal {demo.recovered_s:.0f} s after the rate doubled"
 
 
 def cost(step: Step) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -38,7 +39,7 @@ def test_each_simulation_under_a_controller_is_kept(run: Run) -> None:
     assert exported["history"]["at_s"] == [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
     assert run("runs", "export", "1", "--runs", "runs.db", "--output", "one.json").status == 0
     assert json.loads(Path("one.json").read_text(encoding="utf-8")) == exported
-    assert run("runs", "remove", "1", "--runs", "runs.db").status == 0
+    assert "removed run 1" in run("runs", "remove", "1", "--runs", "runs.db").err
     assert [each["id"] for each in json.loads(run("runs", "--runs", "runs.db", "--json").out)] == [
         "2"
     ]
@@ -75,6 +76,10 @@ def test_what_is_not_there_is_one_sentence(run: Run) -> None:
         assert ran.status == 1
         assert "there is no run" in ran.err
     assert run("ui", "7", "--runs", "runs.db").status == 1
+    Path("empty.db").touch()
+    for command in ("runs", "ui"):
+        assert "no runs are kept there" in run(command, "--runs", "empty.db").err
+    assert run("runs", "remove", "--runs", "runs.db").status == 2
 
 
 def test_options_of_the_page_need_a_controller(run: Run) -> None:
@@ -86,6 +91,17 @@ def test_an_address_that_others_reach_is_refused_without_a_token(run: Run) -> No
     ran = run(*SMALL, "--page", "--host", "0.0.0.0", "--port", "0")
     assert ran.status == 1
     assert "SLOTWISE_TOKEN" in ran.err
+
+
+def test_a_port_in_use_is_refused_before_a_run_is_kept(run: Run) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        ran = run(*SMALL, "--page", "--port", port, "--runs", "runs.db")
+    assert ran.status == 1
+    assert "use another --port" in ran.err
+    assert not Path("runs.db").exists()
 
 
 def test_a_page_without_its_packages_is_one_sentence(

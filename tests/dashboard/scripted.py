@@ -44,9 +44,16 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-def serve(page: Page, document: dict[str, Any], history: dict[str, Any] | None) -> None:
-    """Answer what the page asks for, as a server of one run that goes on would."""
-    answers: dict[str, Any] = {"api/runs": [document["run"]], "api/access": {"token": False}}
+def serve(
+    page: Page,
+    document: dict[str, Any],
+    history: dict[str, Any] | None,
+    trusted: bool = False,
+) -> None:
+    """Answer what the page asks for, as a server of one run that goes on would; `trusted`: the page
+    may change it.
+    """
+    answers: dict[str, Any] = {"api/runs": [document["run"]], "api/access": {"token": trusted}}
     answers[f"api/runs/{document['run']['id']}"] = document
     answers[f"api/runs/{document['run']['id']}/history"] = history
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,19 @@ def test_hold_and_forbid_go_through_the_control_file(run: LiveRun, client: TestC
         answer = client.post("/api/runs/1/control", json=wrong, headers=WITH_TOKEN)
         assert answer.status_code == 422, wrong
         assert answer.json()["problem"]
+
+
+def test_wishes_at_the_same_moment_are_all_written(run: LiveRun, client: TestClient) -> None:
+    wishes = ({"hold": True}, {"forbid": ["re-plan"]}) * 10
+
+    def say(wish: dict[str, object]) -> int:
+        return client.post("/api/runs/1/control", json=wish, headers=WITH_TOKEN).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(5):
+            run.control.unlink(missing_ok=True)
+            assert set(pool.map(say, wishes)) == {200}
+            assert json.loads(run.control.read_text()) == {"hold": True, "forbid": ["re-plan"]}
 
 
 def test_a_what_if_is_planned_and_applied(run: LiveRun, client: TestClient) -> None:

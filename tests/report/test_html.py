@@ -5,8 +5,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import slotwise
-from slotwise.model import Goals, StreamLoad
-from slotwise.report.html import MOST_NODES
+from slotwise.model import Goals, StreamLoad, missed
+from slotwise.report.html import MOST_NODES, summary_html
 from slotwise.report.pictures import dataflow_svg, slots_html
 
 from ..builders import topology
@@ -42,6 +42,10 @@ def test_a_notebook_shows_the_plan() -> None:
     text = parsed(plan._repr_html_()).text
     assert "7 slots (0 extra) on 2 machines" in text
     assert "azure-blob×20, azure-table×40" in text
+    assert plan._repr_html_().count("<path") == len(plan.pipeline.topology.streams)
+    assert plan.predicted is not None
+    for slot in plan.predicted.slots:
+        assert f"{slot.name} " in text
     assert "unbounded: azure-blob, azure-table are fully busy" in text
     assert "inf" not in text
 
@@ -88,6 +92,18 @@ def test_a_notebook_shows_what_was_seen_with_the_dataflow_and_the_slots() -> Non
     assert re.findall('https?://[^"]*', html) == ["http://www.w3.org/2000/svg"]
 
 
+def test_a_notebook_shows_a_run() -> None:
+    plan = slotwise.plan("diamond", 50, allocator="mba", placer="sam")
+    goals = Goals(rate=1000, latency_p99_ms=1e6)
+    seen = slotwise.simulate(plan, tuples=2000)
+    verdicts = goals.judge(seen)
+    html = summary_html(plan, seen, verdicts, ("an executor <died>",))
+    assert "an executor <died>" in parsed(html).text
+    assert html.count("<path") == len(plan.pipeline.topology.streams)
+    assert html.count('<p class="missed">✗') == len(missed(verdicts)) > 0
+    assert summary_html(plan, None, (), ()).endswith("</div>")
+
+
 def test_a_dataflow_with_a_loop_is_drawn_and_names_are_escaped() -> None:
     of = topology("a<&>b:0.5", "b>c:1", "c>b:0.1!")
     plan = slotwise.plan("vld")
@@ -109,4 +125,4 @@ def test_what_is_too_large_or_not_known_is_not_drawn() -> None:
     plan = slotwise.plan("diamond", 50)
     assert plan.predicted is not None
     assert dataflow_svg(replace(plan.predicted, operators=(), streams=()), {}) == ""
-    assert slots_html(replace(plan.predicted, slots=())) == ""
+    assert slots_html((), {}) == ""

@@ -53,6 +53,7 @@ def test_a_run_under_a_controller_is_read_back(tmp_path: Path) -> None:
         points = runs.history(1, (0.0, 1e9), 600)
         assert len(points) == 8
         assert points[0]["offered_rate"] == 41.0
+        assert points[0]["taken_in_rate"] == pytest.approx(41.0, rel=0.3)
         assert len(points[0]["slot_cpu"]) == 3
         newest = runs.seen(1)
         assert newest is not None
@@ -63,6 +64,18 @@ def test_a_run_under_a_controller_is_read_back(tmp_path: Path) -> None:
         assert earlier is not None
         assert (earlier.at_s, earlier.plan) == (10.0, 1)
         assert summary_of(runs, 1).changes == 1
+
+
+def test_what_became_of_each_change_is_kept_also_after_the_next_one(tmp_path: Path) -> None:
+    with live_run(tmp_path, PLAN, "look-ahead", factor=2) as run:
+        for _ in range(22):
+            run.period()
+    with Runs.opened(run.path) as runs:
+        applied = [each for each in runs.decisions(1) if each["outcome"] == "applied"]
+    assert len(applied) > 1
+    for each in applied:
+        if each["expected"]["gain"] is not None:
+            assert each["seen"] is not None, each
 
 
 def test_several_runs_at_once_are_kept_in_one_file(tmp_path: Path) -> None:

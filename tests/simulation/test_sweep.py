@@ -232,6 +232,7 @@ class TestJournal:
 
 
 RUN = """
+import signal
 import sys
 from pathlib import Path
 from slotwise import parts
@@ -239,6 +240,7 @@ from slotwise.journal import Journal
 from slotwise.spec.sweep import load_sweep
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it
     with Journal(Path("journal")) as journal:
         for key in parts.finished(load_sweep("grid.yaml"), journal, parts.run_in_processes):
             print(key, flush=True)

@@ -31,7 +31,7 @@ MINICLUSTER = (
     "org.apache.hadoop:hadoop-client-minicluster:3.5.0",
     *(f"org.bouncycastle:{name}-jdk18on:1.82" for name in ("bcprov", "bcpkix", "bcutil")),
 )
-"""YARN's daemons, of the version of Hadoop that Spark has, and what they need beside Spark's jars."""
+"""YARN's daemons, of Spark's version of Hadoop, and what they need beside Spark's jars."""
 
 
 def connector() -> Path:

@@ -11,8 +11,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,8 @@ import psutil
 
 from slotwise.model import Cluster, Node, SlotwiseError
 from slotwise.spark import cluster
-from slotwise.spark.cluster import Site, java, pinning, quotas
-from slotwise.spark.query.outline import outline
-from slotwise.spark.run import Options
-from slotwise.spark.start_up import Timeline, launched
-from tests.spark import yarn
+from slotwise.spark.cluster import pinning, quotas
 from tests.spark.conftest import wait_until
-from tests.spark.plans import plan as plan_of
-from tests.spark.plans import topology
 from tests.spark.queries import MICRO_BATCH, running, three_levels
 
 TWO_NODES = Cluster((Node("left", 1, 1.0), Node("right", 1, 1.0, speed=2.0)), slot_memory_gb=1.0)
@@ -82,46 +75,6 @@ def share_a_master() -> None:
         hosts = [slot.host if slot else None for slot in cluster.slots(spark)]
         told = {"pids": _everyone(), "refusal": refusal, "intruder": intruder, "hosts": hosts}
         _wait({**told, "url": url, "folder": str(made.folder)})
-
-
-def use_yarn() -> None:
-    """A whole run on YARN; one of its executors is killed."""
-    with tempfile.TemporaryDirectory() as folder, yarn.running(Path(folder)) as settings:
-        os.environ |= {"HADOOP_CONF_DIR": str(settings), "SPARK_LOCAL_IP": yarn.HOST}
-        conf = {
-            "spark.yarn.jars": f"local:{java.spark_home()}/jars/*",
-            "spark.yarn.stagingDir": folder,
-        }
-        plan = plan_of(topology("s>a", "a>b", "b>k"), {"a": 3, "b": 2}, on=THREE_SLOTS, rate=200.0)
-        options = Options(Path(folder) / "checkpoint", batch_seconds=4, output=Path(folder) / "out")
-        times = Timeline()
-        with launched(outline(plan), options, site=Site("yarn", conf=conf), timeline=times) as run:
-            first = run.whereabouts()
-            hosts = [slot.host if slot else None for slot in cluster.slots(run.spark)]
-            victim = next(_containers())
-            os.kill(victim, signal.SIGKILL)
-            wait_until(lambda: run.advance(1) or run.failures.count, 90)
-            wait_until(lambda: run.advance(1) or run.threads_in_place() == (7, 7), 90)
-            told = {
-                "hosts": hosts,
-                "placed": [[task.slot, task.planned] for task in first.tasks],
-                "after": [[task.slot, task.planned] for task in run.whereabouts().tasks],
-                "events": run.events,
-                "steps": times.steps,
-                "application": run.spark.sparkContext.applicationId,
-            }
-        print(json.dumps({**told, "left": list(_containers())}), flush=True)
-
-
-def _containers() -> Iterator[int]:
-    """The executors' processes among those that this program has started."""
-    for child in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            line = child.cmdline()
-            if "java" in line[0] and any(
-                "YarnCoarseGrainedExecutorBackend" in each for each in line
-            ):
-                yield child.pid
 
 
 def existing(url: str, of: Cluster) -> cluster.SparkCluster:
@@ -179,5 +132,5 @@ def _wait(told: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    acts = {"lose-a-worker": lose_a_worker, "share-a-master": share_a_master, "use-yarn": use_yarn}
+    acts = {"lose-a-worker": lose_a_worker, "share-a-master": share_a_master}
     acts[sys.argv[1]]()

@@ -20,7 +20,6 @@ from slotwise.spark import cluster
 from slotwise.spark.cluster import processes, quotas
 from slotwise.spark.cluster.folders import PREFIX, passing_folder
 from tests.builders import cluster as model_cluster
-from tests.spark import maven
 from tests.spark.conftest import wait_until
 
 pytestmark = pytest.mark.cluster
@@ -90,19 +89,6 @@ def test_an_existing_master_is_used_and_ctrl_c_leaves_nothing(tmp_path: Path) ->
         started.wait(60)
         wait_until(lambda: all_gone(told["pids"]))
         assert not Path(told["folder"]).exists()
-
-
-def test_a_plan_runs_on_yarn_and_goes_on_when_an_executor_is_killed(tmp_path: Path) -> None:
-    maven.minicluster()
-    with program("use-yarn", tmp_path / "errors") as (_, told):
-        assert told["application"].startswith("slotwise-")
-        assert sorted(told["hosts"]) == ["127.0.0.31", "127.0.0.31", "127.0.0.32"] or sorted(
-            told["hosts"]
-        ) == ["127.0.0.31", "127.0.0.32", "127.0.0.32"]
-        assert len(told["placed"]) == 7
-        assert all(slot == planned >= 0 for slot, planned in told["placed"])
-        assert all(slot == planned >= 0 for slot, planned in told["after"])
-        assert "resumed from its checkpoint" in told["events"][-1]
 
 
 def test_a_taken_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,6 +84,6 @@ def test_the_story_is_told_to_its_end(
     *phases, took, again = demo.conclusion(story)
     assert [line.split(":")[0] for line in phases] == names
     assert re.match(r"the change took \d+ s, with a pause of .* s \(expected: 3.00 s\)", took)
-    assert again.startswith("the goals were met again ")
+    assert again.startswith("p99 was back under its goal ")
     # What was done before it watched is not the controller's.
     assert sum("new placement" in line for line in told) == 0

@@ -27,6 +27,14 @@ def test_nodes_go_to_hosts_with_as_many_executors() -> None:
         hosts_of(ONE_AND_TWO, ["x", "x", "x"])
 
 
+def test_a_node_that_has_a_hosts_name_is_that_host() -> None:
+    assert hosts_of(ONE_AND_TWO, ["a", "a", "b", "b"]) == ("a", "b")
+    assert hosts_of(ONE_AND_TWO, ["a", "a", "x", "x", "x"]) == ("a", "x")
+    with pytest.raises(SlotwiseError, match="node 'b' has 2 slots, and the host of its name, has"):
+        hosts_of(ONE_AND_TWO, ["b", "x", "x", "x"])
+    assert missing(ONE_AND_TWO, ["b", "x", "x", "x"]) == 1
+
+
 @pytest.mark.parametrize(
     ("hosts", "count"), [("xyy", 0), ("xy", 1), ("xyz", 1), ("xxx", 1), ("", 3)]
 )
@@ -111,6 +119,14 @@ def test_a_master_that_does_not_answer_is_refused() -> None:
     url = f"spark://127.0.0.1:{free_port('127.0.0.1')}"
     with pytest.raises(SlotwiseError, match=f"cannot connect to master {url}"):
         masters.check(url)
+
+
+def test_kubernetes_needs_the_name_of_an_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    with pytest.raises(SlotwiseError, match=r"--spark-conf spark\.kubernetes\.container\.image"):
+        masters.check_conf("k8s://https://host:6443", {"spark.ui.port": "0"})
+    masters.check_conf("k8s://https://host:6443", {masters.IMAGE_OF_EXECUTORS: "slotwise"})
+    masters.check_conf("yarn", {})
 
 
 def test_yarn_needs_hadoops_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -271,5 +271,5 @@ def test_the_cause_of_a_failure_is_awaited_for_a_while(
     assert failures.why(query, None, None, clock) == "Division by zero"  # type: ignore[arg-type]
     monkeypatch.setattr(failures, "_cause", lambda *_: None)
     told = failures.why(query, None, None, clock)  # type: ignore[arg-type]
-    assert told == "Job aborted: Connection reset"
+    assert told == "the connection to another executor was lost (Job aborted: Connection reset)"
     assert clock.now_s() == pytest.approx(1005, abs=0.11)

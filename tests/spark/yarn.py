@@ -72,6 +72,7 @@ def _yarn(folder: Path) -> dict[str, str]:
         "yarn.nodemanager.pmem-check-enabled": "false",
         "yarn.nodemanager.disk-health-checker.enable": "false",
         "yarn.nm.liveness-monitor.expiry-interval-ms": "5000",
+        "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "200",
         "hadoop.tmp.dir": str(folder),
     }
 

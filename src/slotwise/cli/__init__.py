@@ -40,6 +40,13 @@ COMMANDS = {
 
         Without --plan, the spec is planned first. Ctrl-C ends the run early and prints its summary.
         Exits with 99 if the run misses a goal, and with 1 if it is unstable otherwise.""",
+    "submit": """Hand a plan to spark-submit, for the cluster you have; or print how.
+
+        Makes a shell script with the exact call of spark-submit, and on Kubernetes with the
+        manifests that it needs, and runs it with 'sh'. With --print, prints it only. What follows
+        -- are options of 'slotwise run', which is what Spark then runs:
+
+        slotwise submit orders.yaml --master yarn --print -- --for 1h""",
     "ui": """Serve a page that shows runs: as they were, and as they go on.
 
         RUN is the number of a run that is kept, or 'last'. `slotwise run --page` serves the page of

@@ -137,6 +137,22 @@ SparkConf = Annotated[
         help="A setting of Spark, NAME=VALUE; repeatable. It comes before 'conf' of the spec.",
     ),
 ]
+EventLog = Annotated[
+    str | None,
+    Parameter(
+        show_default=False,
+        help="Write Spark's event log to this directory, or address, for Spark's history server.",
+    ),
+]
+SparkUi = Annotated[
+    bool,
+    Parameter(
+        name="--spark-ui",
+        negative=(),
+        show_default=False,
+        help="Serve Spark's own page, at the address that is printed.",
+    ),
+]
 Json = Annotated[
     bool,
     Parameter(name="--json", negative=(), show_default=False, help="Print JSON instead of text."),

@@ -19,11 +19,13 @@ from slotwise.cli.parameters import (
     Controller,
     Decisions,
     Duration,
+    EventLog,
     Json,
     Period,
     Rate,
     Scale,
     SparkConf,
+    SparkUi,
     Spec,
 )
 from slotwise.cli.showing import CONTROL, HOST, PORT, Host, Page, Port, Report, RunsFile, Showing
@@ -73,7 +75,8 @@ def run(
     master: Annotated[
         str | None,
         Parameter(
-            help="Run on this master, spark://HOST:PORT. Default: a cluster on this machine."
+            help="Run on this master: spark://HOST:PORT, yarn or k8s://https://HOST:PORT. "
+            "Default: a cluster on this machine."
         ),
     ] = None,
     checkpoint: Annotated[
@@ -98,6 +101,8 @@ def run(
         Parameter(help="CPU quota of each slot, in cores times the node's speed. Default: none."),
     ] = None,
     spark_conf: SparkConf = (),
+    event_log: EventLog = None,
+    spark_ui: SparkUi = False,
     explain: Annotated[
         bool,
         Parameter(
@@ -121,6 +126,7 @@ def run(
     """Start, watch and stop one plan, and show what it did."""
     from slotwise import schedules
     from slotwise.spark.cluster import Site
+    from slotwise.spark.cluster.conf import watched
     from slotwise.spark.failures import silence_pyspark
     from slotwise.spark.query.outline import outline
     from slotwise.spark.run import Options
@@ -130,7 +136,8 @@ def run(
     showing = Showing(page, host, port, report, runs)
     showing.check()
     scheduled = schedules.schedule(schedule) if schedule else None
-    site = Site(master, slot_memory_mb, cores_per_slot, dict(spark_conf))
+    chosen = {**dict(spark_conf), **watched(event_log, spark_ui)}
+    site = Site(master, slot_memory_mb, cores_per_slot, chosen)
     planned = _plan(spec, plan, rate, placer, scale, site)
     made = planned if follows is None else last_plan(checkpoint, planned, note)
     found = outline(made)
@@ -159,6 +166,13 @@ def run(
                 follows = dataclasses.replace(follows, each_step=recorder.stepped)
             summary = _run(found, options, site, duration, warm_up, follows, recorder)
     return _report(summary, json)
+
+
+def planned(spec: str, file: Path | None, master: str) -> Plan:
+    """What `run` would run on a master."""
+    from slotwise.spark.cluster import Site
+
+    return _plan(spec, file, None, None, None, Site(master))
 
 
 def _plan(

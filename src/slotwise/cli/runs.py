@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import App, CycloptsError, Parameter
 
 from slotwise.cli import DONE
 from slotwise.cli.output import deliver, note, show, write_file
@@ -109,7 +109,11 @@ def removed(*run: Name, runs: RunsFile = None) -> int:
     """Remove runs, with all that is kept of them."""
     from slotwise.runs.reading import remove
 
-    remove(_path(runs), run)
+    if not run:
+        problem = "nothing to remove: expected numbers of runs, or 'last'"
+        raise CycloptsError(msg=problem, command_chain=("runs", "remove"))
+    for id in remove(_path(runs), run):
+        note(f"removed run {id}")
     return DONE
 
 

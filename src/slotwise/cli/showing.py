@@ -84,10 +84,11 @@ class Showing:
         check_report(self.report)
         if self.page:
             from slotwise.dashboard.access import Access
-            from slotwise.dashboard.serving import check_can_serve
+            from slotwise.dashboard.serving import Address, bound, check_can_serve
 
             check_can_serve()
             Access.to(self.host)
+            bound(Address(self.host, self.port)).close()
 
     @contextmanager
     def recording(self, head: Head) -> Iterator[Recorder | None]:

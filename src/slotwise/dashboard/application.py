@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -73,6 +74,8 @@ class Server:
     """The runs that are shown; None: all."""
     newsroom: Newsroom = field(init=False)
     what_if: WhatIf = field(default_factory=WhatIf)
+    changing: threading.Lock = field(default_factory=threading.Lock)
+    """A control file is read, changed and written by one request at a time."""
 
     def __post_init__(self) -> None:
         self.newsroom = Newsroom(self.path)
@@ -215,12 +218,13 @@ def _add_changing(app: FastAPI, server: Server) -> None:
         file = control_file(run)
         if file is None:
             raise HTTPException(409, _why_not(run))
-        if wish.hold is not None:
-            controlling.hold(file, wish.hold)
-        if wish.forbid is not None:
-            controlling.forbid(file, frozenset(wish.forbid))
-        if "force" in wish.model_fields_set:
-            controlling.force(file, wish.force, server.what_if.answers)
+        with server.changing:
+            if wish.hold is not None:
+                controlling.hold(file, wish.hold)
+            if wish.forbid is not None:
+                controlling.forbid(file, frozenset(wish.forbid))
+            if "force" in wish.model_fields_set:
+                controlling.force(file, wish.force, server.what_if.answers)
         found: Mapping[str, Any] = json_data(control_of(run))
         return found
 

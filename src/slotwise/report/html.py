@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from slotwise.model import counted
 from slotwise.model.goals import missed
 from slotwise.report.figures import figure, percent
-from slotwise.report.pictures import dataflow_svg, slots_html
+from slotwise.report.pictures import dataflow_svg, seen_in_slots, slots_html
 
 if TYPE_CHECKING:
     from slotwise.model.goals import Verdict
@@ -46,7 +46,7 @@ def plan_html(plan: Plan) -> str:
             f"for {plan.cost_per_hour:,.2f} per hour</p>",
             _prediction(plan),
             *(f'<p class="missed">✗ {escape(goal.reason)}</p>' for goal in missed(plan.judged())),
-            "" if plan.predicted is None else dataflow_svg(plan.predicted, plan.threads),
+            *_pictures(plan),
             _operators(plan),
             _nodes(plan),
             _reasons(plan),
@@ -82,7 +82,7 @@ def observation_html(seen: Observation) -> str:
             if seen.stable is False
             else "",
             dataflow_svg(seen, threads),
-            slots_html(seen),
+            slots_html(seen.slots, seen_in_slots(seen)),
             *(f"<p>{escape(remark)}</p>" for remark in seen.remarks),
             "</div>",
         )
@@ -98,12 +98,30 @@ def summary_html(
     """What a run has shown, its goals and events."""
     return "".join(
         (
-            f"<p><b>{escape(plan.pipeline.topology.name)}</b></p>",
+            f'<div class="slotwise">{_STYLE}',
+            f"<p><b>{escape(plan.pipeline.topology.name)}</b> as it ran</p>",
             "" if seen is None else observation_html(seen),
-            *(f"<p>{verdict.outcome}: {escape(verdict.reason)}</p>" for verdict in verdicts),
+            *map(_verdict, verdicts),
             *(f"<p>{escape(event)}</p>" for event in events),
+            "</div>",
         )
     )
+
+
+def _verdict(verdict: Verdict) -> str:
+    mark = {"met": "✓", "missed": "✗"}.get(verdict.outcome, "?")
+    kind = ' class="missed"' if verdict.outcome == "missed" else ""
+    return f"<p{kind}>{mark} {escape(verdict.reason)}</p>"
+
+
+def _pictures(plan: Plan) -> tuple[str, ...]:
+    """Of what is predicted."""
+    if plan.predicted is None:
+        return ()
+    loads = plan.predicted.slots
+    inside = zip(loads, plan.threads_in_slots(), strict=True)
+    contents = {load.name: dict(threads) for load, threads in inside}
+    return dataflow_svg(plan.predicted, plan.threads), slots_html(loads, contents)
 
 
 def _prediction(plan: Plan) -> str:

@@ -9,21 +9,32 @@ from html import escape
 
 from slotwise.report.charts import Cell, Table
 
+_HEAD = (
+    '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<meta name="color-scheme" content="light dark"><meta http-equiv="Content-Security-Policy" '
+    "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">"
+)
 _STYLE = (
+    ":root{color-scheme:light dark}"
     "body{font:15px/1.5 system-ui,sans-serif;max-width:75em;margin:2em auto;padding:0 1em;"
-    "color:#222}table{border-collapse:collapse;margin:.6em 0;font-size:13px;display:block;"
-    "overflow-x:auto}th{text-align:left;border-bottom:1px solid #888}"
+    "background:light-dark(#fff,#11161c);color:light-dark(#222,#e6ebf0)}"
+    "h1,h2{line-height:1.3}table{border-collapse:collapse;margin:.6em 0;font-size:13px;"
+    "font-variant-numeric:tabular-nums}"
+    ".scroller{overflow-x:auto}th{text-align:left;border-bottom:1px solid #888}"
     "th,td{padding:.2em .8em .2em 0;vertical-align:top}"
-    ".figures{display:flex;flex-wrap:wrap;gap:1em}figure{margin:0;flex:1 1 30em}"
-    "img{max-width:100%}.agrees{color:#228833}.same{color:#8a6d00}.differs{color:#b3261e}"
+    "tbody tr:nth-child(even){background:light-dark(#f4f6f8,#1a2129)}"
+    ".figures{display:flex;flex-wrap:wrap;gap:1em}figure{margin:0;flex:1 1 min(30em,100%)}"
+    "img{max-width:100%;border-radius:6px}.agrees{color:light-dark(#1a7a2e,#5cc878)}"
+    ".same{color:light-dark(#7a6000,#d9b23c)}.differs{color:light-dark(#b3261e,#f79066)}"
 )
 
 
 def page(title: str, *parts: str) -> str:
-    """A whole file; `parts` are HTML."""
+    """A whole file, light or dark as the reader's system is; `parts` are HTML."""
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}'
-        f"</title><style>{_STYLE}</style><h1>{escape(title)}</h1>{''.join(parts)}</html>\n"
+        f'<!doctype html><html lang="en"><head>{_HEAD}<title>{escape(title)}</title>'
+        f"<style>{_STYLE}</style></head><body><main><h1>{escape(title)}</h1>{''.join(parts)}"
+        "</main></body></html>\n"
     )
 
 
@@ -66,7 +77,10 @@ def shown_rows(table: Table) -> list[tuple[str, ...]]:
 def table_html(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(column)}</th>" for column in columns)
     body = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
+    return (
+        f'<div class="scroller" tabindex="0"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
 
 
 def _html_cell(text: str) -> str:

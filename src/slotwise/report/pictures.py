@@ -5,10 +5,11 @@ Every name is escaped, and nothing comes from an outside address.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from slotwise.model import Observation, StreamLoad
+from slotwise.model import Observation, SlotLoad, StreamLoad
 from slotwise.report.figures import figure, percent
 
 MOST_OPERATORS = 60
@@ -111,19 +112,28 @@ def _box(place: tuple[int, int], name: str, busy: float | None, threads: int | N
     )
 
 
-def slots_html(seen: Observation) -> str:
-    """Each slot with its threads, coloured by its CPU."""
-    if not 0 < len(seen.slots) <= MOST_SLOTS:
-        return ""
-    inside: dict[str, dict[str, int]] = {}
+Contents = Mapping[str, Mapping[str, int]]
+"""By slot, how many threads of which operators are in it."""
+
+
+def seen_in_slots(seen: Observation) -> Contents:
+    found: dict[str, Counter[str]] = {}
     for load in seen.threads:
-        counts = inside.setdefault(load.slot, {})
-        counts[load.operator] = counts.get(load.operator, 0) + 1
+        found.setdefault(load.slot, Counter())[load.operator] += 1
+    return found
+
+
+def slots_html(slots: Sequence[SlotLoad], contents: Contents) -> str:
+    """Each slot with its threads, coloured by its CPU; without contents, nothing is known of
+    threads.
+    """
+    if not 0 < len(slots) <= MOST_SLOTS:
+        return ""
     cells = []
-    for slot in seen.slots:
-        held = inside.get(slot.name, {})
+    for slot in slots:
+        held = contents.get(slot.name, {})
         named = ", ".join(f"{escape(name)}×{count}" for name, count in held.items())
-        if not named and seen.threads:
+        if not named and contents:
             named = "empty"
         dark = slot.cpu is not None and slot.cpu >= _STEPS[-1]
         cells.append(

@@ -16,7 +16,7 @@ from slotwise.runs.summary import RunSummary
 
 
 def runs_report(runs: Sequence[KeptRun]) -> RenderableType:
-    """A row per run."""
+    """A row per run; why one failed is in its own report."""
     if not runs:
         return Text("no runs are kept")
     made = table(">Run", "<Topology", "<Origin", "<Controller", "<Started", "<State")
@@ -27,7 +27,7 @@ def runs_report(runs: Sequence[KeptRun]) -> RenderableType:
             run.origin,
             Text(run.controller or "–"),
             run.started.replace("T", " ").rstrip("Z"),
-            Text(run.why or run.state),
+            run.state,
         )
     return made
 

@@ -8,9 +8,9 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from slotwise.model import Observation
+from slotwise.model import Observation, Plan
 
-MEANS = ("offered_rate", "throughput", "inter_node_traffic", "cost_per_hour")
+MEANS = ("offered_rate", "taken_in_rate", "throughput", "inter_node_traffic", "cost_per_hour")
 HIGHEST = ("backlog", "latency_ms", "p50", "p95", "p99", "slots")
 """A short peak must not vanish in a mean."""
 FIGURES = (*MEANS, *HIGHEST)
@@ -26,6 +26,8 @@ class Point:
     plan: int
     """The number of the plan in effect."""
     offered_rate: float | None
+    taken_in_rate: float | None
+    """Input tuples/s that the sources have emitted."""
     throughput: float | None
     backlog: float | None
     latency_ms: float | None
@@ -40,13 +42,15 @@ class Point:
     """Per slot of the plan's cluster; see `packed`."""
 
     @classmethod
-    def of(cls, seen: Observation, at_s: float, plan: int, slots: int) -> Point:
+    def of(cls, seen: Observation, at_s: float, number: int, plan: Plan) -> Point:
+        """`number` is that of the plan in effect."""
         begun_s = seen.start_s if seen.start_s is not None else at_s
         return cls(
             at_s=at_s,
             width_s=max(0.0, at_s - begun_s),
-            plan=plan,
+            plan=number,
             offered_rate=_finite(seen.offered_rate),
+            taken_in_rate=_finite(taken_in_rate(seen, plan)),
             throughput=_finite(seen.throughput),
             backlog=_finite(seen.backlog),
             latency_ms=_finite(seen.latency_ms),
@@ -55,12 +59,19 @@ class Point:
             p99=_finite(seen.latency_p99_ms),
             inter_node_traffic=_finite(seen.inter_node_traffic),
             cost_per_hour=_finite(seen.cost_per_hour),
-            slots=slots,
+            slots=plan.slots,
             slot_cpu=packed([load.cpu for load in seen.slots]),
         )
 
     def row(self) -> tuple[float | int | bytes | None, ...]:
         return tuple(getattr(self, name) for name in COLUMNS)
+
+
+def taken_in_rate(seen: Observation, plan: Plan) -> float | None:
+    """As an input rate: each source emits its share of it. None: not known of all sources."""
+    shares = {source.name: source.share for source in plan.pipeline.topology.sources}
+    rates = [load.arrival_rate for load in seen.operators if load.operator in shares]
+    return sum(rates) / sum(shares.values()) if len(rates) == len(shares) else None
 
 
 def packed(values: Sequence[float | None]) -> bytes:

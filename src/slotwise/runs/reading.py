@@ -176,9 +176,9 @@ class Runs:
         return [json.loads(row[0]) for row in rows]
 
 
-def remove(path: Path, names: Sequence[str]) -> None:
-    """Remove these runs and all that belongs to them. Raises SlotwiseError for one that is not
-    there, and for one that goes on.
+def remove(path: Path, names: Sequence[str]) -> tuple[int, ...]:
+    """Remove these runs and all that belongs to them; their numbers. Raises SlotwiseError for one
+    that is not there, and for one that goes on.
     """
     with Runs.opened(path) as runs:
         chosen = [runs.run(name) for name in names]
@@ -196,6 +196,7 @@ def remove(path: Path, names: Sequence[str]) -> None:
         raise store.unusable(path, error) from None
     finally:
         connection.close()
+    return tuple(dict.fromkeys(run.id for run in chosen))
 
 
 def slot_names(plan: Mapping[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from slotwise.model import SlotwiseError
 
-VERSION = 1
+VERSION = 2
 """Of the tables, as `PRAGMA user_version`."""
 VARIABLE = "SLOTWISE_RUNS"
 WAIT_S = 10.0
@@ -35,9 +35,10 @@ CREATE TABLE plans (
 );
 CREATE TABLE points (
     run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, at_s REAL NOT NULL,
-    width_s REAL NOT NULL, plan INTEGER NOT NULL, offered_rate REAL, throughput REAL,
-    backlog REAL, latency_ms REAL, p50 REAL, p95 REAL, p99 REAL, inter_node_traffic REAL,
-    cost_per_hour REAL, slots INTEGER, slot_cpu BLOB, PRIMARY KEY (run, at_s)
+    width_s REAL NOT NULL, plan INTEGER NOT NULL, offered_rate REAL, taken_in_rate REAL,
+    throughput REAL, backlog REAL, latency_ms REAL, p50 REAL, p95 REAL, p99 REAL,
+    inter_node_traffic REAL, cost_per_hour REAL, slots INTEGER, slot_cpu BLOB,
+    PRIMARY KEY (run, at_s)
 ) WITHOUT ROWID;
 CREATE TABLE observations (
     run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, at_s REAL NOT NULL,
@@ -87,8 +88,11 @@ def opened(path: Path) -> sqlite3.Connection:
 
 def opened_to_read(path: Path) -> sqlite3.Connection:
     """A file that is there. Raises SlotwiseError."""
-    if not path.is_file():
-        raise SlotwiseError(f"{path}: no runs are kept there: use another --runs, or run a plan")
+    if not path.is_file() or not path.stat().st_size:
+        raise SlotwiseError(
+            f"{path}: no runs are kept there: use another --runs, or 'slotwise run' a plan, or "
+            "'slotwise simulate' one with --controller"
+        )
     try:
         connection = _connected(path)
         connection.execute("PRAGMA query_only = ON")

@@ -98,7 +98,7 @@ class Writer:
 
     def _write_seen(self, item: Seen) -> None:
         number = self._in_effect(item.plan)
-        point = Point.of(item.observation, item.at_s, number, item.plan.slots)
+        point = Point.of(item.observation, item.at_s, number, item.plan)
         marks = ", ".join("?" * (len(COLUMNS) + 1))
         self.connection.execute(
             f"INSERT OR REPLACE INTO points (run, {', '.join(COLUMNS)}) VALUES ({marks})",
@@ -145,8 +145,7 @@ class Writer:
     def _write_step(self, item: Stepped) -> None:
         step, before = item.step, self._before
         self._before = step
-        self.account.add(step)
-        self._follow_up()
+        self._follow_up(step)
         self._set(
             step=json.dumps(_step_data(step), ensure_ascii=False),
             recommended=self._recommend(item.recommended),
@@ -179,13 +178,15 @@ class Writer:
             self._applied = self._decisions, data
         self._put_decision(self._decisions, data)
 
-    def _follow_up(self) -> None:
-        """What became of the figure that the last change was made for."""
-        if self._applied is None or not self.account.changes:
+    def _follow_up(self, step: Step) -> None:
+        """What became of the figure that the last change was made for, until this step."""
+        last = len(self.account.changes) - 1
+        self.account.add(step)
+        if self._applied is None or last < 0:
             return
         number, data = self._applied
-        if data["seen"] != self.account.changes[-1].seen:
-            data["seen"] = self.account.changes[-1].seen
+        if data["seen"] != self.account.changes[last].seen:
+            data["seen"] = self.account.changes[last].seen
             self._put_decision(number, data)
 
     def _put_decision(self, number: int, data: dict[str, Any]) -> None:

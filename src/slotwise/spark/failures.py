@@ -59,8 +59,12 @@ def why(query: StreamingQuery, spark: SparkSession, layout: Layout, clock: Clock
         return first is not None
 
     await_condition(is_known, REPORTED_S, clock)
-    first = first or reported
-    return _operator(first, spark, layout) + reason(first.message)
+    if first is not None:
+        return _operator(first, spark, layout) + reason(first.message)
+    told = reason(reported.message)
+    if FOLLOWS.search(reported.message):  # YARN tells later that an executor was lost
+        told = f"the connection to another executor was lost ({told})"
+    return _operator(reported, spark, layout) + told
 
 
 def _cause(spark: SparkSession, query: str, reported: TaskError) -> TaskError | None:

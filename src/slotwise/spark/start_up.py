@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from slotwise.clock import SYSTEM, Clock
 from slotwise.spark import checkpoints, cluster
-from slotwise.spark.cluster import Site
+from slotwise.spark.cluster import Site, SparkCluster
 from slotwise.spark.cluster.folders import passing_folder
 from slotwise.spark.cluster.libraries import settings
 from slotwise.spark.provided import provided, services_of
@@ -71,8 +71,15 @@ def launched(
         processes = stack.enter_context(ExitStack())  # they end after the session that uses them
         room = site.room(sum(of.layout.tasks), grows)
         prepared = processes.enter_context(site.prepared(of.plan.cluster, room, chosen))
+
+        def start_cluster() -> SparkCluster:
+            with times.step("cluster"):
+                return processes.enter_context(cluster.started(prepared))
+
+        # With authentication a driver connects when it starts; see jvm/…/LateBackend.java.
+        started = start_cluster() if chosen.get("spark.authenticate") == "true" else None
         with times.step("driver"):
-            spark = cluster.driver(prepared, chosen, name=of.plan.pipeline.topology.name)
+            spark = cluster.driver(started or prepared, chosen, name=of.plan.pipeline.topology.name)
             stack.callback(spark.stop)
         if page := spark.sparkContext.uiWebUrl:
             times.report(f"Spark's own page: {page}")
@@ -80,8 +87,7 @@ def launched(
         stack.enter_context(provided(spark, topology, on_this_machine=here))
         with times.step("query compiled"):
             made = compile_plan(spark, of, options)
-        with times.step("cluster"):
-            started = processes.enter_context(cluster.started(prepared))
+        started = started or start_cluster()
         with times.step("an executor per slot"):
             machines = cluster.connect(spark, started)
         with times.step("query started"):

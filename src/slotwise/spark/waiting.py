@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from slotwise.spark.run import Run
 
 FIRST_TUPLE_S = 60.0
-"""A query that delivers no tuple hangs if this long no other of its threads has begun, either: where
-several runs start on few cores, Java alone takes a minute until the first tuple is at a sink."""
+"""A query that delivers no tuple hangs if this long no other of its threads has begun, either.
+Where several runs start on few cores, Java alone takes a minute until the first one arrives."""
 CATCH_UP_S = 30.0
 IN_PACE_MS = 500.0
 """A query that is no later than this keeps pace with its sources."""
@@ -55,7 +55,7 @@ def has_resumed(run: Run) -> bool:
 
 
 def _await_delivery(run: Run, holds: Callable[[], bool], timeout_s: float) -> None:
-    """Until `holds`, for as long as threads of the query begin: `timeout_s` from the last one on."""
+    """Until `holds`, while threads of the query begin: at most `timeout_s` after the last."""
     begun, since_s = run.begun(), run.clock.now_s()
 
     def holds_or_hangs() -> bool:

@@ -4,6 +4,7 @@ another address.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.dashboard.live import LiveRun, live_run
 from tests.dashboard.scripted import ORIGIN, chromium
 
 HERE = (ORIGIN, "http://127.0.0.1:", "file://", "data:", "blob:")
+REFUSED = re.compile("with a status of (401|422)|ERR_CONNECTION_REFUSED")
 Open = Callable[..., Page]
 
 
@@ -35,8 +37,8 @@ def opened(browser: Browser) -> Iterator[Open]:
     contexts = []
 
     def console(message: ConsoleMessage) -> None:
-        # What a server refuses is an error on the console, too.
-        if message.type in ("error", "warning") and "401" not in message.text:
+        # What a server refuses is an error on the console, too; so is that it has ended.
+        if message.type in ("error", "warning") and not REFUSED.search(message.text):
             wrong.append(message.text)
 
     def asked(request: Request) -> None:

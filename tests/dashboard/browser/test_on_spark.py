@@ -10,13 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from slotwise.clock import await_condition
 from tests.dashboard.browser.conftest import Open
 from tests.dashboard.browser.test_live import current, followed
 from tests.dashboard.browser.test_page import threads
 from tests.spark import counting
+
+PAGES = 20
+SECONDS = 10
 
 pytestmark = [pytest.mark.browser, pytest.mark.cluster]
 
@@ -68,7 +71,15 @@ def _kill(started: subprocess.Popen[str]) -> None:
     started.communicate()
 
 
-def test_threads_are_where_the_plan_says_and_move_as_a_person_wants(
+def kept_up(page: Page, since_s: float) -> bool:
+    """For ten seconds since then, what came out was at most 2 % less than what was offered."""
+    address = f"api/runs/last/history?since={since_s}&slot_cpu=false"
+    found = page.evaluate("(url) => fetch(url).then((answer) => answer.json())", address)
+    offered, finished = (found[name][-SECONDS:] for name in ("offered_rate", "throughput"))
+    return len(offered) == SECONDS and sum(finished) >= 0.98 * sum(offered)
+
+
+def test_threads_are_where_the_plan_says_and_move_as_a_person_wants_with_twenty_pages_open(
     opened: Open, tmp_path: Path
 ) -> None:
     with running(tmp_path) as url:
@@ -78,6 +89,9 @@ def test_threads_are_where_the_plan_says_and_move_as_a_person_wants(
         before = threads(page)
         assert before == current(page)
         expect(page.locator(".slot")).to_have_count(2)
+        pages = [page, *(followed(opened(width=800), url) for _ in range(PAGES - 1))]
+        since_s = page.evaluate("fetch('api/runs/last').then((answer) => answer.json())")["at_s"]
+        assert await_condition(lambda: kept_up(page, since_s), 120)
         form = page.locator(".what-if form")
         form.get_by_label("Placer").select_option("round-robin")
         form.get_by_role("button", name="Plan").click()
@@ -89,4 +103,6 @@ def test_threads_are_where_the_plan_says_and_move_as_a_person_wants(
         assert threads(page) == current(page)
         assert set(threads(page)) == set(before)
         expect(page.locator(".thread.fell[data-thread]")).to_have_count(0, timeout=30_000)
-    expect(page.locator(".badge")).to_have_text("recorded", timeout=10_000)
+        assert await_condition(lambda: all(threads(each) == threads(page) for each in pages), 60)
+    for each in pages:
+        expect(each.locator(".badge")).to_have_text("recorded", timeout=30_000)

@@ -36,11 +36,24 @@ def axe() -> Path:
     return hatch_npm.fetch("tests", kept / "axe") / "axe.js"
 
 
-def shown(page: Page, document: dict[str, Any], history: dict[str, Any] | None) -> Page:
-    serve(page, document, history)
+def shown(
+    page: Page, document: dict[str, Any], history: dict[str, Any] | None, trusted: bool = False
+) -> Page:
+    serve(page, document, history, trusted)
     page.goto(ORIGIN)
     expect(page.locator("main")).to_be_visible()
     return page
+
+
+def recommending(document: dict[str, Any]) -> dict[str, Any]:
+    """The same run under a controller whose last decision is recommended."""
+    last = {**document["decisions"][-1], "outcome": "recommended", "change": None}
+    control = {"hold": False, "forbid": [], "pending": None, "problem": ""}
+    return {
+        **document,
+        "decisions": [*document["decisions"][:-1], last],
+        "control": {**control, "recommended": last["plan"]},
+    }
 
 
 def threads(page: Page) -> dict[tuple[str, int], str]:
@@ -113,6 +126,21 @@ def test_threads_that_fell_back_and_empty_slots_are_marked(opened: Open) -> None
     expect(page.locator("[data-slot='spare/1']")).to_contain_text("empty")
 
 
+def test_all_that_happened_is_marked_on_the_charts(opened: Open) -> None:
+    document, history = example()
+    document = going_on(document)
+    kinds = ("decision", "restart", "event", "fault")
+    document["marks"] = [
+        {"number": number, "at_s": 20.0 * number, "kind": kind, "text": "it happened"}
+        for number, kind in enumerate(kinds, 1)
+    ]
+    page = shown(opened(height=2400), document, history)
+    expect(page.locator(".chart canvas")).to_have_count(6)
+    legend = page.get_by_role("region", name="Over time").get_by_role("list", name="Legend")
+    for kind in kinds:
+        expect(legend).to_contain_text(kind)
+
+
 def test_names_are_text(opened: Open) -> None:
     hostile = "<img src=x onerror=window.hacked=1>"
     document, history = example()
@@ -139,7 +167,8 @@ def test_names_are_text(opened: Open) -> None:
 @pytest.mark.parametrize("width", [1400, 360])
 def test_it_is_accessible(opened: Open, axe: Path, scheme: Any, width: int) -> None:
     document, history = example()
-    page = shown(opened(width=width, color_scheme=scheme), going_on(document), history)
+    document = recommending(going_on(document))
+    page = shown(opened(width=width, color_scheme=scheme), document, history, scheme == "light")
     page.get_by_text("Operators as a table").click()
     page.add_script_tag(content=axe.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run()")

@@ -3,7 +3,8 @@ import { clock, whole } from "page/figures.js";
 import { MARKS } from "page/marks.js";
 
 const FONT = "system-ui, sans-serif";
-const DASHES = ["solid", [7, 3], [2, 3], [9, 3, 2, 3]];
+const DASHES = ["solid", [7, 3], [9, 3, 2, 3], [3, 3]];
+const PREDICTED = [1, 3];
 const COLOURS = ["first", "second", "third", "fourth"];
 
 export function options({ lines, goals, predictions, at, marks, write, logarithmic, colours }) {
@@ -11,11 +12,20 @@ export function options({ lines, goals, predictions, at, marks, write, logarithm
   const expected = predictions.filter(([, values]) => values.some((value) => value != null));
   const text = { color: colours.quiet, fontFamily: FONT, fontSize: 11 };
   const every = step(at.at(-1) - at[0]);
+  const colourOf = new Map(lines.map(([name], position) => [name, colours[COLOURS[position]]]));
   return {
     animation: false,
     textStyle: { fontFamily: FONT },
     grid: { left: 8, right: 14, top: 42, bottom: 6, containLabel: true },
-    legend: { left: 0, top: 0, itemWidth: 22, itemHeight: 8, textStyle: { ...text, fontSize: 12 }, inactiveColor: colours.line },
+    legend: {
+      data: [...lines, ...expected.filter(([, , of]) => !of)].map(([name]) => name),
+      left: 0,
+      top: 0,
+      itemWidth: 28,
+      itemHeight: 1, // no dot on the line
+      textStyle: { ...text, fontSize: 12 },
+      inactiveColor: colours.line,
+    },
     tooltip: {
       trigger: "axis",
       renderMode: "richText",
@@ -44,7 +54,7 @@ export function options({ lines, goals, predictions, at, marks, write, logarithm
     },
     series: [
       ...lines.map(([name, values], position) => line(name, at, values, colours[COLOURS[position]], DASHES[position], position === 0 && marked(marks, at, colours))),
-      ...expected.map(([name, values]) => line(name, at, values, colours.quiet, [1, 3], false)),
+      ...expected.map(([name, values, of]) => line(name, at, values, colourOf.get(of) ?? colours.quiet, PREDICTED, false)),
       ...limits.map(([name, value]) => line(name, ends(at), [value, value], colours.goal, [12, 4], false)),
     ],
   };
@@ -65,7 +75,7 @@ function line(name, at, values, colour, dash, markLine) {
     sampling: "lttb",
     emphasis: { disabled: true },
     itemStyle: { color: colour },
-    lineStyle: { width: 1.8, type: dash, color: colour },
+    lineStyle: { width: dash === PREDICTED ? 1.2 : 1.8, type: dash, color: colour },
     data: at.map((time, position) => [time, values[position] ?? "-"]),
     ...(markLine && { markLine }),
   };

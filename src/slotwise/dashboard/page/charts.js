@@ -1,4 +1,5 @@
-// Figures over time, with goals and predictions as lines, and marks for what happened.
+// Figures over time, with goals and predictions as lines, and marks for what happened. What is
+// predicted of a line has its colour.
 import { html, useMemo } from "page/html.js";
 import { Chart } from "page/chart.js";
 import { milliseconds, percent, rate, whole } from "page/figures.js";
@@ -26,7 +27,7 @@ function described(history, { plans, run }) {
     {
       title: "Input rate",
       write: rate,
-      lines: [["offered", history.offered_rate], ["finished", history.throughput]],
+      lines: [["offered", history.offered_rate], ["taken in", history.taken_in_rate], ["finished", history.throughput]],
       goals: [["goal", goals.rate]],
       predictions: [["capacity, predicted", predicted("capacity")]],
     },
@@ -35,22 +36,23 @@ function described(history, { plans, run }) {
       title: wide ? "Latency, on a logarithmic scale" : "Latency",
       logarithmic: wide,
       write: milliseconds,
-      lines: [["p50", history.p50], ["p95", history.p95], ["p99", history.p99]],
-      goals: ["p50", "p95", "p99"].map((name) => [`${name} goal`, goals[`latency_${name}_ms`]]),
-      predictions: [["p99, predicted", predicted("latency_p99_ms")]],
+      lines: PERCENTILES.map((name) => [name, history[name]]),
+      goals: [...PERCENTILES.map((name) => [`${name} goal`, goals[`latency_${name}_ms`]]), ["goal of the mean", goals.latency_ms]],
+      predictions: PERCENTILES.map((name) => [`${name}, predicted`, predicted(`latency_${name}_ms`), name]),
     },
     { title: "CPU of slots", write: percent, lines: Object.entries(history.slot_cpu ?? {}), goals: [], predictions: [] },
     {
       title: "Traffic between nodes",
       write: rate,
-      lines: [["measured", history.inter_node_traffic]],
+      lines: [[run.origin, history.inter_node_traffic]],
       goals: [],
-      predictions: [["predicted", predicted("inter_node_traffic")]],
+      predictions: [["predicted", predicted("inter_node_traffic"), run.origin]],
     },
     { title: "Slots in use", write: whole, lines: [["slots", history.slots]], goals: [], predictions: [] },
   ];
 }
 
+const PERCENTILES = ["p50", "p95", "p99"];
 const WIDE = 50;
 
 // Where one pause would leave nothing to be seen of all other times.

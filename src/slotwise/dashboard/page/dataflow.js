@@ -73,7 +73,7 @@ function Drawing({ plan, observation, choose }) {
     });
   }, [plan, observation, colours, shape]);
 
-  return html`<div class="scroller" tabindex="0" role="region" aria-label="Dataflow">
+  return html`<div class="scroller" tabindex="0" role="region" aria-label="Operators and streams">
     <div class="dataflow" ref=${place} role="img" aria-label="Picture of the dataflow; the table below says the same in words"></div>
   </div>`;
 }

@@ -1,35 +1,39 @@
 // What the controller decided, what that was expected to do, and what became of it; and what a person
-// may say about it.
+// says about it.
 import { html, useState } from "page/html.js";
 import { clock, money, NAMES, written } from "page/figures.js";
 import { Token } from "page/token.js";
 
 const KINDS = { "re-place": "other slots", "re-plan": "other threads or machines", keep: "no change" };
 const OUTCOMES = { applied: "✓ applied", recommended: "◇ recommended", refused: "✗ refused" };
-const SHOWN = 30;
+const PERIODS = {
+  kept: "the plan stays",
+  "warming up": "a short period, or too soon after the start or a change to decide",
+  "not observed": "nothing was measured",
+};
+const SHOWN = 5;
 
 export function Decisions({ data, trusted, act }) {
   const { control, decisions, step } = data;
   const [all, setAll] = useState(false);
+  const [problem, setProblem] = useState("");
+  const tell = async (wanted) => setProblem(await act.control(wanted));
   const latest = decisions.toReversed();
   const shown = all ? latest : latest.slice(0, SHOWN);
   return html`<section class="card" aria-labelledby="decisions">
     <h2 id="decisions">Decisions</h2>
-    ${control && html`<${Control} control=${control} trusted=${trusted} act=${act} />`}
-    ${step && html`<p class="quiet">At ${clock(step.at_s)}: ${step.reason || step.note || step.outcome}</p>`}
+    ${control && html`<${Control} control=${control} trusted=${trusted} act=${act} tell=${tell} problem=${problem} />`}
+    ${step && html`<p class="quiet">At ${clock(step.at_s)}: ${step.reason || step.note || (PERIODS[step.outcome] ?? step.outcome)}</p>`}
     ${latest.length === 0 && html`<p class="quiet">${data.run.controller ? "Nothing was changed or recommended." : "This run has no controller, so its plan stays as it is."}</p>`}
     <ol class="decisions">
-      ${shown.map((decision) => html`<${Decision} key=${decision.number} decision=${decision}
-        applies=${trusted && control && control.recommended !== null && decision.plan === control.recommended && decision.outcome === "recommended"} act=${act} />`)}
+      ${shown.map((decision) => html`<${Decision} key=${decision.number} decision=${decision} control=${trusted ? control : null} tell=${tell} />`)}
     </ol>
     ${latest.length > shown.length && html`<button onClick=${() => setAll(true)}>Show all ${latest.length}</button>`}
     <${Events} marks=${data.marks} />
   </section>`;
 }
 
-function Control({ control, trusted, act }) {
-  const [problem, setProblem] = useState("");
-  const tell = async (wanted) => setProblem(await act.control(wanted));
+function Control({ control, trusted, act, tell, problem }) {
   const forbids = (kind) => ({ target }) =>
     tell({ forbid: target.checked ? [...control.forbid, kind] : control.forbid.filter((each) => each !== kind) });
   if (!trusted) return html`<${Token} act=${act} />`;
@@ -44,7 +48,8 @@ function Control({ control, trusted, act }) {
   </div>`;
 }
 
-function Decision({ decision, applies, act }) {
+// The buttons are at the recommendation that stands.
+function Decision({ decision, control, tell }) {
   const { at_s: at, outcome, forced, kind, reason, expected, changes, change, note } = decision;
   return html`<li class="decision ${outcome}">
     <p class="head"><time>${clock(at)}</time> <b>${OUTCOMES[outcome] ?? outcome}</b>
@@ -57,7 +62,11 @@ function Decision({ decision, applies, act }) {
     </dl>
     ${changes?.length > 0 && html`<ul class="changes">${changes.map((each) => html`<li>${each}</li>`)}</ul>`}
     ${note && html`<p class="quiet">${note}</p>`}
-    ${applies && html`<button class="primary" onClick=${() => act.control({ force: "recommended" })}>Apply</button>`}
+    ${outcome === "recommended" && control && decision.plan === control.recommended && html`<div class="buttons">
+      <button class="primary" disabled=${control.pending !== null} onClick=${() => tell({ force: "recommended" })}>Apply</button>
+      <button disabled=${control.hold} onClick=${() => tell({ hold: true })}>Hold</button>
+      <button disabled=${control.forbid.includes(kind)} onClick=${() => tell({ forbid: [...control.forbid, kind] })}>Forbid ${KINDS[kind]}</button>
+    </div>`}
   </li>`;
 }
 
@@ -73,7 +82,7 @@ function Gain({ gain, seen, applied }) {
 function Events({ marks }) {
   const happened = marks.filter(({ kind }) => kind !== "decision").toReversed();
   if (!happened.length) return null;
-  return html`<details><summary>Restarts and faults (${happened.length})</summary>
+  return html`<details><summary>Restarts, faults and other events (${happened.length})</summary>
     <ul>${happened.map(({ at_s: at, kind, text }) => html`<li><time>${clock(at)}</time> <b>${kind}</b> ${text}</li>`)}</ul>
   </details>`;
 }

@@ -18,7 +18,7 @@ export function figure(value) {
 
 export const rate = (value) => withUnit(value, "/s");
 export const milliseconds = (value) =>
-  typeof value === "number" && value >= 10000 ? `${figure(value / 1000)} s` : withUnit(value, " ms");
+  typeof value === "number" && value >= 1000 ? `${figure(value / 1000)} s` : withUnit(value, " ms");
 export const percent = (value) =>
   typeof value === "number" ? `${Math.round(value * 100)} %` : figure(value);
 export const whole = (value) => (typeof value === "number" ? formats[0].format(value) : figure(value));

@@ -1,5 +1,6 @@
 // What this page is about: the topology, the run and its state, other runs.
 import { html } from "page/html.js";
+import { rate } from "page/figures.js";
 import { ThemeChoice } from "page/theme.js";
 
 const LINKS = {
@@ -28,8 +29,8 @@ export function Header({ state }) {
   </header>`;
 }
 
-function told({ kind, run }) {
-  if (kind === "plan") return `plan, ${run.origin}`;
+function told({ kind, run, observation }) {
+  if (kind === "plan") return `plan for ${rate(run.rate)}${observation ? `, ${observation.origin}` : ""}`;
   const controller = run.controller ? `controller ${run.controller}` : "no controller";
   const started = new Date(run.started).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
   return `run ${run.id} · ${run.origin} · ${controller} · started ${started} · ${run.state}`;

@@ -27,11 +27,7 @@ function draw() {
 
 // What a person does on the page. Each answers with a problem's sentence, or with "".
 const act = {
-  control: (wanted) =>
-    trying(async () => {
-      const control = await source.control(state.run, wanted);
-      if (state.document.control) show(events.control(state, control));
-    }),
+  control: (wanted) => (said = said.then(() => say(wanted))),
   trust: (token) =>
     trying(async () => {
       source.keepToken(token);
@@ -41,6 +37,14 @@ const act = {
     }),
   whatIf: (question) => source.whatIf(state.run, question),
 };
+
+// One after the other, so that the last answer is the last word.
+let said = Promise.resolve();
+const say = (wanted) =>
+  trying(async () => {
+    const control = await source.control(state.run, wanted);
+    if (state.document.control) show(events.control(state, control));
+  });
 
 async function trying(action) {
   try {
@@ -75,20 +79,24 @@ async function start() {
 function follow(run) {
   const onEvent = (name, data) => {
     show(events[name](state, data));
-    if (isLong(state.history)) thin(run);
+    if (isLong(state.history)) readAgain(run);
   };
+  let connected = false;
   const onLink = (there) => {
     if (!state.ended) show({ ...state, link: there ? "live" : "lost" });
+    if (there && connected) readAgain(run); // what was seen meanwhile
+    connected ||= there;
   };
   source.follow(run, state.document.cursor ?? "", Object.keys(events), onEvent, onLink);
 }
 
-let thinning = false;
-async function thin(run) {
-  if (thinning) return;
-  thinning = true;
+// The history, down-sampled.
+let reading = false;
+async function readAgain(run) {
+  if (reading) return;
+  reading = true;
   const history = await source.readHistory(run).catch(() => state.history);
-  thinning = false;
+  reading = false;
   show({ ...state, history: few(history) });
 }
 

@@ -9,7 +9,7 @@ export class NodeCard extends Component {
       this.hidden = !entry.isIntersecting;
       if (!this.hidden && this.old) this.forceUpdate();
     }, { rootMargin: "300px" });
-    this.watch.observe(this.base);
+    this.watch.observe(this.card);
   }
 
   componentWillUnmount() {
@@ -25,7 +25,7 @@ export class NodeCard extends Component {
     this.old = false;
     const look = (kind, seen, planned) => meterLook(kind, loads.measured ? seen : planned, loads.measured ? planned : undefined);
     const meters = (seen, planned) => ({ ...look("cpu", seen, planned), ...look("mem", seen, planned) });
-    return html`<article class="node" style=${{ "--wide": wide }}>
+    return html`<article class="node" ref=${(card) => (this.card = card)} style=${{ "--wide": wide }}>
       <h3>${node.name}${node.type && node.type !== node.name ? html` <span class="quiet">${node.type}</span>` : ""}</h3>
       ${node.slots.length > 1 && html`<${Meters} ...${meters(loads.nodes.get(node.name), loads.plannedNodes.get(node.name))} />`}
       <div class="slots">${node.slots.map((slot) => html`<${Slot} key=${slot.name} ...${slotLook(slot, loads.threads)}

@@ -12,7 +12,7 @@ export const streams = (plan) =>
   plan.pipeline.topology.streams.map((stream) => ({ source: stream.from, target: stream.to }));
 
 // As observations name it.
-export const slotName = (node, slot) => (node.slots === 1 ? node.name : `${node.name}/${slot}`);
+const slotName = (node, slot) => `${node.name}/${slot}`;
 
 // Nodes with their slots; of each slot, its threads by operator. `places` are the threads that run
 // elsewhere than planned: they are where they run.
@@ -41,3 +41,6 @@ export function slotMap(plan, places = []) {
 export const byName = (loads, key = "name") => new Map((loads ?? []).map((load) => [load[key], load]));
 
 export const streamKey = (stream) => `${stream.source}\n${stream.target}`;
+
+// Of a candidate of a comparison: a predicted latency of null has no bound.
+export const keepsUp = (candidate) => candidate.latency_ms !== null;

@@ -22,7 +22,7 @@ export function SlotMap({ plan, observation, places: elsewhere, title = "Slots",
     <h2 id=${id}>${title}</h2>
     <${Legend}>
       ${observation && html`<li><i class="meter sample"><i class="used" style=${{ width: "60%" }}></i><i class="tick" style=${{ left: "40%" }}></i></i> in use, and planned (line)</li>`}
-      <li><i class="thread fell"></i> runs elsewhere than planned</li>
+      ${observation && html`<li><i class="thread fell"></i> runs elsewhere than planned</li>`}
     <//>
     <div class="nodes ${many ? "many" : ""}" ref=${root} onMouseOver=${tell} ...${scrolled}>
       ${nodes.map((node) => html`<${NodeCard} key=${node.name} node=${node} loads=${loads} wide=${many ? 1 : Math.min(node.slots.length, 4)} />`)}
@@ -30,10 +30,15 @@ export function SlotMap({ plan, observation, places: elsewhere, title = "Slots",
   </section>`;
 }
 
+// A prediction has no figures of single threads: they are as busy as their operator.
 function loadsOf(plan, observation) {
+  const predicted = byName(plan.predicted?.operators, "operator");
+  const threads = observation
+    ? observation.threads ?? []
+    : plan.placement.map(({ operator, thread }) => ({ operator, thread, utilisation: predicted.get(operator)?.utilisation }));
   return {
     measured: Boolean(observation),
-    threads: new Map((observation?.threads ?? []).map((load) => [`${load.operator}\n${load.thread}`, load])),
+    threads: new Map(threads.map((load) => [`${load.operator}\n${load.thread}`, load])),
     slots: byName(observation?.slots),
     nodes: byName(observation?.nodes),
     plannedSlots: byName(plan.predicted?.slots),

@@ -26,18 +26,34 @@ export const readHistory = (run) => ask(`api/runs/${encodeURIComponent(run)}/his
 export const control = (run, wanted) => tell(`api/runs/${encodeURIComponent(run)}/control`, wanted);
 export const whatIf = (run, question) => tell(`api/runs/${encodeURIComponent(run)}/what-if`, question);
 
-// Calls `onEvent(name, data)` for each event of the run from `after` on, `onLink(true | false)` when the server is
-// there or not. The browser connects again by itself, and goes on where it was.
-export function follow(run, after, names, onEvent, onLink) {
-  const stream = new EventSource(`api/runs/${encodeURIComponent(run)}/events?after=${encodeURIComponent(after)}`);
-  for (const name of names)
-    stream.addEventListener(name, (event) => {
-      onEvent(name, JSON.parse(event.data));
-      if (name === "end") stream.close();
-    });
-  stream.onopen = () => onLink(true);
-  stream.onerror = () => onLink(false);
-  return () => stream.close();
+// Calls `onEvent(name, data)` for each event of the run from `cursor` on, `onLink(true | false)` when the server is
+// there or not. The browser connects again by itself, and goes on where it was. A page that nobody looks at holds no
+// connection: browsers have six for all their pages of a server.
+export function follow(run, cursor, names, onEvent, onLink) {
+  let stream = null;
+  const open = () => {
+    stream = new EventSource(`api/runs/${encodeURIComponent(run)}/events?after=${encodeURIComponent(cursor)}`);
+    for (const name of names)
+      stream.addEventListener(name, (event) => {
+        cursor = event.lastEventId || cursor;
+        onEvent(name, JSON.parse(event.data));
+        if (name === "end") end();
+      });
+    stream.onopen = () => onLink(true);
+    stream.onerror = () => onLink(false);
+  };
+  const look = () => {
+    if (document.hidden) {
+      stream?.close();
+      stream = null;
+    } else if (!stream) open();
+  };
+  const end = () => {
+    stream.close();
+    document.removeEventListener("visibilitychange", look);
+  };
+  document.addEventListener("visibilitychange", look);
+  look();
 }
 
 const tell = (path, data) =>

@@ -5,6 +5,7 @@ import { Token } from "page/token.js";
 
 export function WhatIf({ data, plan, trusted, act }) {
   const { choices } = data;
+  const scheduler = plan.pipeline.scheduler ?? {};
   const [answer, setAnswer] = useState(null);
   const [problem, setProblem] = useState("");
   const [asking, setAsking] = useState(false);
@@ -29,8 +30,8 @@ export function WhatIf({ data, plan, trusted, act }) {
     <h2 id="what-if">What if</h2>
     ${trusted ? html`<form onSubmit=${ask}>
       <label>Rate, tuples/s <input name="rate" type="number" min="0" step="any" inputmode="decimal" defaultValue=${choices.rate} /></label>
-      <${Choice} name="allocator" title="Allocator" names=${choices.allocators} />
-      <${Choice} name="placer" title="Placer" names=${choices.placers} />
+      <${Choice} name="allocator" title="Allocator" names=${choices.allocators} spec=${scheduler.allocator} />
+      <${Choice} name="placer" title="Placer" names=${choices.placers} spec=${scheduler.placer} />
       <label>Machines <input name="machines" type="number" min="1" step="1" placeholder=${choices.machines === null ? "as needed" : String(choices.machines)} /></label>
       <button class="primary" disabled=${asking}>${asking ? "Planning…" : "Plan"}</button>
     </form>` : html`<${Token} act=${act} />`}
@@ -39,12 +40,15 @@ export function WhatIf({ data, plan, trusted, act }) {
   </section>`;
 }
 
-function Choice({ name, title, names }) {
+function Choice({ name, title, names, spec }) {
   return html`<label>${title}
-    <select name=${name}><option value="">as in the spec</option>
+    <select name=${name}><option value="">${named(spec)}, as in the spec</option>
       ${names.map((each) => html`<option value=${each}>${each}</option>`)}
     </select></label>`;
 }
+
+// An algorithm with options is {name: options}; none is auto.
+const named = (algorithm = "auto") => (typeof algorithm === "string" ? algorithm : Object.keys(algorithm)[0]);
 
 // What is left empty is as in the plan's spec.
 function question(form) {

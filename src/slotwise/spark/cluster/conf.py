@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from slotwise.model import SlotwiseError
 
@@ -80,6 +81,27 @@ def joined(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
         if ours.get(name) and name in given:
             made[name] = f"{ours[name]}{separator}{given[name]}"
     return made
+
+
+def watched(event_log: str | None, page: bool) -> dict[str, str]:
+    """Of a run that Spark itself shows: its event log, in a folder of this machine, which is made,
+    or at an address such as hdfs://host/logs; and its page.
+    """
+    made = {"spark.ui.enabled": "true"} if page else {}
+    if event_log is not None:
+        made |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": _address(event_log)}
+    return made
+
+
+def _address(folder: str) -> str:
+    if "://" in folder:
+        return folder
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SlotwiseError(f"--event-log {folder}: {error.strerror}") from None
+    return path.resolve().as_uri()
 
 
 def of_daemons(conf: Mapping[str, str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 
 from slotwise.model import SlotwiseError
@@ -12,6 +13,10 @@ from slotwise.spark.cluster import java
 STANDALONE = "spark://"
 YARN = "yarn"
 KUBERNETES = "k8s://"
+IMAGE = "spark.kubernetes.container.image"
+IMAGE_OF_EXECUTORS = "spark.kubernetes.executor.container.image"
+EXECUTOR_POD = Path(__file__).parent.parent / "kubernetes" / "executor-pod.yaml"
+"""The template of their pods; see jvm/…/KubernetesNodes.java."""
 HADOOP = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 
 
@@ -38,23 +43,38 @@ def settings(master: str, executors: int) -> dict[str, str]:
     made = {"spark.executor.instances": str(executors)}
     if master.startswith(KUBERNETES):
         made["spark.kubernetes.executor.request.cores"] = "1"
+        made["spark.kubernetes.executor.podTemplateFile"] = str(EXECUTOR_POD)
     return made
 
 
 def check(master: str) -> None:
     """Raise SlotwiseError, with one sentence, unless a session can be made at this master."""
+    check_kind(master)
+    java.check()
     if is_standalone(master):
-        host, port = _address(master)
-        java.check()
-        _check_answers(master, host, port)
+        _check_answers(master, *_address(master))
     elif master == YARN:
-        java.check()
         _check_hadoop()
-    elif master.startswith(KUBERNETES) and len(master) > len(KUBERNETES):
-        java.check()
-    else:
+
+
+def check_kind(master: str) -> None:
+    """Raise SlotwiseError unless this is the address of a master, whether there is one or not."""
+    if is_standalone(master):
+        _address(master)
+    elif master != YARN and not (master.startswith(KUBERNETES) and len(master) > len(KUBERNETES)):
         raise SlotwiseError(
             f"invalid master '{master}': expected spark://host:port, yarn or k8s://https://host:port"
+        )
+
+
+def check_conf(master: str, conf: Mapping[str, str]) -> None:
+    """Raise SlotwiseError for a setting that this master cannot do without."""
+    if not master.startswith(KUBERNETES) or os.environ.get("SPARK_CONF_DIR"):
+        return
+    if not {IMAGE, IMAGE_OF_EXECUTORS} & conf.keys():
+        raise SlotwiseError(
+            f"{master} needs the image of the executors: --spark-conf {IMAGE}=NAME, one that was "
+            "built from Slotwise's Dockerfile"
         )
 
 

@@ -1,5 +1,7 @@
 """The nodes of a plan on the hosts that a cluster gives: which is which.
 
+A node that has the name of a host is that host. The others are any hosts with room for them.
+
 A cluster manager deals out executors as it likes, often evenly. So if nodes differ, more executors
 are asked for than there are slots, until every node has a host with as many as it has slots; what
 is left over is given back.
@@ -8,7 +10,7 @@ is left over is given back.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from slotwise.model import Node, SlotwiseError, counted
@@ -18,18 +20,19 @@ MOST_MORE = 3
 
 
 def hosts_of(nodes: Sequence[Node], executors: Collection[str]) -> tuple[str, ...]:
-    """The host of each node, given the hosts of all executors: the node with most slots goes to the
-    host with most executors, and so on. Raises SlotwiseError if one has too few.
+    """The host of each node, given the hosts of all executors: of its name, or else the node with
+    most slots goes to the host with most executors, and so on. Raises SlotwiseError if one has too
+    few.
     """
-    hosts = _ranked(executors)
     found = {}
-    for rank, node in enumerate(_largest_first(nodes)):
-        host, count = hosts[rank] if rank < len(hosts) else ("no host", 0)
+    for node, host, count in _paired(nodes, executors):
         if count < nodes[node].slots:
+            is_named = host == nodes[node].name
+            which = "the host of its name" if is_named else f"{host}, the largest host left"
             raise SlotwiseError(
-                f"node '{nodes[node].name}' has {counted(nodes[node].slots, 'slot')}, and {host}, "
-                f"the largest host left, has {counted(count, 'executor')} "
-                f"({len(executors)} on {counted(len(hosts), 'host')})"
+                f"node '{nodes[node].name}' has {counted(nodes[node].slots, 'slot')}, and {which}, "
+                f"has {counted(count, 'executor')} "
+                f"({len(executors)} on {counted(len(set(executors)), 'host')})"
             )
         found[node] = host
     return tuple(found[node] for node in range(len(nodes)))
@@ -37,9 +40,7 @@ def hosts_of(nodes: Sequence[Node], executors: Collection[str]) -> tuple[str, ..
 
 def missing(nodes: Sequence[Node], executors: Collection[str]) -> int:
     """How many executors there would have to be in addition, on the right hosts."""
-    counts = [count for _, count in _ranked(executors)] + [0] * len(nodes)
-    slots = (nodes[node].slots for node in _largest_first(nodes))
-    return sum(max(0, slots - count) for slots, count in zip(slots, counts, strict=False))
+    return sum(max(0, nodes[node].slots - count) for node, _, count in _paired(nodes, executors))
 
 
 @dataclass
@@ -71,10 +72,14 @@ class Matching:
         return True
 
 
-def _ranked(executors: Collection[str]) -> list[tuple[str, int]]:
-    """Hosts and how many of the executors they have, most first."""
-    return sorted(Counter(executors).items(), key=lambda item: (-item[1], item[0]))
-
-
-def _largest_first(nodes: Sequence[Node]) -> list[int]:
-    return sorted(range(len(nodes)), key=lambda node: (-nodes[node].slots, node))
+def _paired(nodes: Sequence[Node], executors: Collection[str]) -> Iterator[tuple[int, str, int]]:
+    """Each node with the host it would go to, and how many of the executors that has."""
+    counts = Counter(executors)
+    named = [node for node, each in enumerate(nodes) if each.name in counts]
+    for node in named:
+        yield node, nodes[node].name, counts.pop(nodes[node].name)
+    hosts = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    others = sorted(set(range(len(nodes))) - {*named}, key=lambda node: (-nodes[node].slots, node))
+    hosts += [("no host", 0)] * len(others)
+    for node, (host, count) in zip(others, hosts, strict=False):
+        yield node, host, count

@@ -15,6 +15,7 @@ from slotwise.spark.cluster.conf import AT_LAUNCH, joined
 from slotwise.spark.cluster.connecting import connect
 from slotwise.spark.cluster.executors import task_cpus
 from slotwise.spark.cluster.standalone import MASTER_HOST, SparkCluster
+from slotwise.spark.cluster.workers import silent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,10 +60,10 @@ def driver(
         os.environ.setdefault("SPARK_LOCAL_IP", MASTER_HOST)
         # Python workers on this machine have the packages that this program has.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return _made(joined(settings(cluster, name, meters), conf or {}))
+    return _made(joined(settings(cluster, name, meters), conf or {}), cluster.master)
 
 
-def _made(chosen: dict[str, str]) -> SparkSession:
+def _made(chosen: dict[str, str], master: str | None = None) -> SparkSession:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
@@ -74,7 +75,10 @@ def _made(chosen: dict[str, str]) -> SparkSession:
         everything: dict[str, Any] = {**chosen}
         made: SparkSession = SparkSession.builder.config(map=everything).getOrCreate()
     except (Py4JJavaError, PySparkException) as error:
-        raise SlotwiseError(f"Spark's driver does not start: {first_sentence(error)}") from None
+        told = silent(master, error) if master and isinstance(error, Py4JJavaError) else None
+        raise SlotwiseError(
+            told or f"Spark's driver does not start: {first_sentence(error)}"
+        ) from None
     jvm: Any = made.sparkContext._jvm
     system = jvm.java.lang.System
     if system.getProperty(GIVEN) is None:
@@ -83,14 +87,16 @@ def _made(chosen: dict[str, str]) -> SparkSession:
 
 
 @contextmanager
-def local(conf: Mapping[str, str] | None = None, *, cores: int = 1) -> Iterator[SparkSession]:
+def local(
+    conf: Mapping[str, str] | None = None, *, cores: int = 1, archived: bool = True
+) -> Iterator[SparkSession]:
     """A session whose tasks run in the driver's own process, functions registered, nothing placed.
 
-    `conf` adds to the settings or replaces them; see `joined`.
+    `conf` adds to the settings or replaces them; see `joined`. `archived`: with the class archive.
     """
     java.check()
     ours: dict[str, str] = {
-        **_driver_settings(embedded=True),
+        **_driver_settings(embedded=True, archived=archived),
         "spark.plugins": "",
         "spark.master": f"local[{cores}]",
         "spark.app.name": "slotwise",
@@ -142,6 +148,7 @@ def settings(cluster: SparkCluster, name: str, meters: bool = True) -> dict[str,
         **(cluster.quota.conf if cluster.quota else {"spark.slotwise.cgroup": ""}),
     }
     if cluster.master is not None:
+        made["spark.slotwise.master"] = cluster.master  # see jvm/…/LateBackend.java
         made |= masters.settings(cluster.master, cluster.model.slots)
     if meters or cluster.quota:  # the plugin does both
         made["spark.plugins"] = "org.slotwise.meters.MetersPlugin"
@@ -163,11 +170,12 @@ def _executor_options(cluster: SparkCluster) -> list[str]:
     return [processes.LOGGING, files, *processes.HOT_CODE_ONLY, *class_archive.options()]
 
 
-def _driver_settings(embedded: bool) -> dict[str, str]:
+def _driver_settings(embedded: bool, archived: bool = True) -> dict[str, str]:
     """Of every session."""
     jar = str(java.classpath_jar())
     quick_start = processes.QUICK_START if embedded else ()
-    options = [processes.DRIVER_LOGGING, *quick_start, *class_archive.options()]
+    archive = class_archive.options() if archived else ()
+    options = [processes.DRIVER_LOGGING, *quick_start, *archive]
     return {
         "spark.ui.enabled": "false",
         "spark.jars": jar,

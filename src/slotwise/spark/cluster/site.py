@@ -32,6 +32,7 @@ class Site:
                 f"--cores-per-slot requires an embedded cluster: remove --master {self.master}"
             )
         masters.check(self.master)
+        masters.check_conf(self.master, {**dict(plan.pipeline.conf), **self.conf})
 
     def room(self, tasks: int, grows: bool) -> int:
         """Threads per slot for a plan with so many tasks: all of them, since any slot may take over

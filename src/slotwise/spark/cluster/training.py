@@ -67,7 +67,8 @@ def main(archive: Path) -> None:
         "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
         "spark.sql.shuffle.partitions": "1",
     }
-    with local(conf, cores=sum(of.layout.partitions)) as spark, passing_folder() as folder:
+    cores = sum(of.layout.partitions)
+    with local(conf, cores=cores, archived=False) as spark, passing_folder() as folder:
         query = writer(compile(spark, of), folder / "checkpoint", 1, folder / "output").start()
         await_condition(lambda: _has_finished_a_batch(query), math.inf)
         query.stop()

@@ -15,6 +15,7 @@ from slotwise.spark.cluster.executors import scheduler
 from slotwise.spark.cluster.matching import missing
 
 if TYPE_CHECKING:
+    from py4j.protocol import Py4JJavaError
     from pyspark.sql import SparkSession
 
 PAGE_S = 3.0
@@ -48,16 +49,26 @@ def workers(spark: SparkSession, master: str) -> tuple[Worker, ...]:
     try:
         told = json.loads(scheduler(spark).workers(master))
     except Py4JJavaError as error:
-        thrown = error.java_exception
-        while thrown.getCause() is not None:
-            thrown = thrown.getCause()
-        why = str(thrown.getMessage() or thrown).split("\n")[0]
-        raise SlotwiseError(
-            f"master {master} does not answer ({why}): check that it is Spark's standalone master, "
-            f"of the same version; {AUTHENTICATION}"
-        ) from None
+        raise SlotwiseError(silent(master, error) or str(error)) from None
     return tuple(
         Worker(each["host"], each["cores"], each["memoryMb"], each["page"]) for each in told
+    )
+
+
+def silent(master: str, error: Py4JJavaError) -> str | None:
+    """That the master does not answer this driver, and why; None if that is not the error."""
+    thrown, is_silent = error.java_exception, False
+    while True:
+        is_silent |= thrown.getClass().getName().endswith("SilentMaster")
+        if (cause := thrown.getCause()) is None:
+            break
+        thrown = cause
+    if not is_silent:
+        return None
+    why = str(thrown.getMessage() or thrown).split("\n")[0]
+    return (
+        f"master {master} does not answer ({why}): check that it is Spark's standalone master, "
+        f"of the same version; {AUTHENTICATION}"
     )
 
 

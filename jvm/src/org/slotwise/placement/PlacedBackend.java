@@ -25,7 +25,13 @@ final class PlacedBackend extends StandaloneSchedulerBackend implements LateBack
 
   /** Called by Spark while the driver starts: there may be no master yet. */
   @Override
-  public void start() {}
+  public void start() {
+    String master = LateBackend.atOnce(context.conf());
+    if (master != null) {
+      StandaloneMaster.workers(master); // Spark would ask one that does not answer for a minute
+      connect(master, 0);
+    }
+  }
 
   /** The master's for this driver; an id of our own while Spark starts without one. */
   @Override
@@ -42,6 +48,9 @@ final class PlacedBackend extends StandaloneSchedulerBackend implements LateBack
    */
   @Override
   public void connect(String master, int executors) {
+    if (masters[0] != null) {
+      return;
+    }
     masters[0] = master;
     context.conf().set(DYNAMIC, "true");
     try {

@@ -23,6 +23,7 @@ public final class PlacedClusterManager implements ExternalClusterManager {
   static final String PREFIX = "spark-placed:";
   static final String STANDALONE = "standalone";
   static final String YARN = "yarn";
+  static final String KUBERNETES = "k8s";
 
   @Override
   public boolean canCreate(String master) {
@@ -31,7 +32,12 @@ public final class PlacedClusterManager implements ExternalClusterManager {
 
   @Override
   public TaskScheduler createTaskScheduler(SparkContext context, String master) {
-    return new PlacedScheduler(context);
+    if (!master.startsWith(PREFIX + KUBERNETES)) {
+      return new PlacedScheduler(context);
+    }
+    KubernetesNodes nodes = new KubernetesNodes();
+    context.addSparkListener(nodes);
+    return new PlacedScheduler(context, nodes);
   }
 
   @Override

@@ -44,11 +44,19 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
   private final Journal journal = new Journal();
   private final SparkContext context;
   private final Set<String> ended = new HashSet<>();
+  /** Null where executors say themselves on which host they are. */
+  private final KubernetesNodes nodes;
+
   private volatile Slots slots = new Slots(List.of());
 
   PlacedScheduler(SparkContext context) {
+    this(context, null);
+  }
+
+  PlacedScheduler(SparkContext context, KubernetesNodes nodes) {
     super(context);
     this.context = context;
+    this.nodes = nodes;
   }
 
   /**
@@ -301,8 +309,9 @@ public final class PlacedScheduler extends TaskSchedulerImpl {
     Map<String, String> found = new HashMap<>();
     for (Map.Entry<String, String> entry :
         CollectionConverters.asJava(executorIdToHost()).entrySet()) {
-      if (isExecutorAlive(entry.getKey())) {
-        found.put(entry.getKey(), entry.getValue());
+      String host = nodes == null ? entry.getValue() : nodes.of(entry.getKey());
+      if (host != null && isExecutorAlive(entry.getKey())) {
+        found.put(entry.getKey(), host);
       }
     }
     return found;

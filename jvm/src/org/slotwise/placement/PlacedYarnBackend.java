@@ -7,15 +7,22 @@ import org.apache.spark.scheduler.cluster.YarnClientSchedulerBackend;
 /** Spark's YARN backend with the driver in this process, connected by {@link #connect}. */
 final class PlacedYarnBackend extends YarnClientSchedulerBackend implements LateBackend {
   private final String driverId = "slotwise-" + System.currentTimeMillis();
+  private final SparkContext context;
   private boolean isConnected;
 
   PlacedYarnBackend(TaskSchedulerImpl scheduler, SparkContext context) {
     super(scheduler, context);
+    this.context = context;
   }
 
   /** Called by Spark while the driver starts: nothing is submitted yet. */
   @Override
-  public void start() {}
+  public void start() {
+    String master = LateBackend.atOnce(context.conf());
+    if (master != null) {
+      connect(master, 0);
+    }
+  }
 
   /** YARN's for this driver; an id of our own until it is submitted. */
   @Override
@@ -29,7 +36,9 @@ final class PlacedYarnBackend extends YarnClientSchedulerBackend implements Late
    */
   @Override
   public void connect(String master, int executors) {
-    super.start();
-    isConnected = true;
+    if (!isConnected) {
+      super.start();
+      isConnected = true;
+    }
   }
 }

@@ -27,7 +27,23 @@ final class StandaloneMaster {
   /** A living worker: what it may give to executors in all, and the address of its page. */
   record Worker(String host, int cores, int memoryMb, String page) {}
 
+  /** Throws {@link SilentMaster} if it does not answer this driver. */
   static List<Worker> workers(String master) {
+    try {
+      return asked(master);
+    } catch (Exception failed) {
+      throw new SilentMaster(failed);
+    }
+  }
+
+  /** The last cause says why. */
+  static final class SilentMaster extends RuntimeException {
+    SilentMaster(Exception cause) {
+      super(cause);
+    }
+  }
+
+  private static List<Worker> asked(String master) {
     String address = RpcEndpointAddress.apply(RpcAddress.fromSparkURL(master), NAME).toString();
     RpcEndpointRef endpoint =
         LIMIT.awaitResult(SparkEnv.get().rpcEnv().asyncSetupEndpointRefByURI(address));
