@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,14 @@ if TYPE_CHECKING:
 AUTO = Grouping()
 
 
+def _with_tables(made: Made, tables: Mapping[str, Any]) -> Made:
+    if made.bound is None:
+        raise SlotwiseError("broadcast is for functions: expected one with a parameter per table")
+    from slotwise.spark.query.tables import with_tables
+
+    return Made(bound=with_tables(made.bound, tables))
+
+
 @dataclass(frozen=True)
 class Outlet:
     """An operator's output, and how it is sent to the next operator."""
@@ -50,15 +58,23 @@ class DataStream:
     outlets: tuple[Outlet, ...]
 
     def map(
-        self, *named: Computed, selectivity: float = 1.0, on_error: ErrorPolicy = "fail"
+        self,
+        *named: Computed,
+        broadcast: Mapping[str, Any] | None = None,
+        selectivity: float = 1.0,
+        on_error: ErrorPolicy = "fail",
     ) -> DataStream:
         """`map("upper", "upper(value)")`, or without the name: one tuple out for each tuple in.
 
         The result is the tuple: a struct as it is, anything else as the field `value`; for a NULL
         there is none. `selectivity` is how many tuples come out per tuple, for planning. What is to
-        be planned only may compute None.
+        be planned only may compute None. `broadcast` has small tables for a function's parameters
+        of these names; see spark/query/tables.py.
         """
         name, made = self.flow._named(named, "map")
+        if broadcast:
+            with self.flow._told(name):
+                made = _with_tables(made, broadcast)
         return self.flow._add(name, self, made, selectivity, on_error=on_error)
 
     def flat_map(

@@ -30,6 +30,13 @@ def enriched(country: Column, amount: Column) -> Column:
     return functions.struct(functions.lower(country).alias("country"), (amount * 2).alias("amount"))
 
 
+def named(country: Column, amount: Column, names: Column) -> Column:
+    return functions.struct(names[country].alias("country"), "amount")
+
+
+NAMES = {"at": "Austria", "de": "Germany", "fr": "France"}
+
+
 def orders(flow: Flow):  # type: ignore[no-untyped-def]
     names = ", ".join(f"'{country}'" for country in COUNTRIES)
     country = f"element_at(array({names}), 1 + CAST(id % 3 AS INT)) AS country"
@@ -44,18 +51,20 @@ def expected() -> dict[str, tuple[int, int]]:
     for id in range(RECORDS):
         country, amount = COUNTRIES[id % 3], id % 100
         if amount > 20 and country != "AT":
-            counts[country.lower()] += 1
-            totals[country.lower()] += 2 * amount
+            counts[NAMES[country.lower()]] += 1
+            totals[NAMES[country.lower()]] += 2 * amount
     return {country: (counts[country], totals[country]) for country in counts}
 
 
 def test_conditions_a_function_and_an_aggregate(spark: SparkSession, tmp_path: Path) -> None:
     flow = Flow("orders")
+    names = spark.createDataFrame(list(NAMES.items()), "code STRING, name STRING")
     (
         orders(flow)
         .where("large", functions.col("amount") > 20)
         .where("abroad", lambda country: country != "AT")
         .map("enrich", enriched)
+        .map("named", named, broadcast={"names": names})
         .group("per-country", by="country", n=functions.count("*"), total=functions.sum("amount"))
         .write("totals")
     )
@@ -70,6 +79,21 @@ def test_conditions_a_function_and_an_aggregate(spark: SparkSession, tmp_path: P
     for row in rows:
         found[row["country"]] = max(found[row["country"]], (row["n"], row["total"]))
     assert found == expected()
+
+
+def test_what_is_no_table_is_told_with_the_line(spark: SparkSession) -> None:
+    twice = spark.createDataFrame([("a", 1), ("a", 2)], "code STRING, n INT")
+    for table, problem in (
+        (twice, "table 'names' has 2 rows with code = \"a\": use join"),
+        (twice.select("code"), "table 'names' has one field: expected a key and something else"),
+        ({"a": 1}, "table 'names' is a dict: expected a DataFrame"),
+    ):
+        with pytest.raises(SlotwiseError, match=r"line \d+: operator 'named': " + problem):
+            orders(Flow("wrong")).map("named", named, broadcast={"names": table})
+    with pytest.raises(SlotwiseError, match="it has no parameter 'others' for the table"):
+        orders(Flow("wrong")).map("named", named, broadcast={"others": twice})
+    with pytest.raises(SlotwiseError, match="broadcast is for functions"):
+        orders(Flow("wrong")).map("named", "country", broadcast={"names": twice})
 
 
 def test_batches_branches_and_unions(spark: SparkSession, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from tests.spark.running import running
 
 pytestmark = pytest.mark.cluster
 
-RECORDS = 1000
+RECORDS = 600
 FOLDER = Path()
 """Where `keep` writes to."""
 
