@@ -103,7 +103,7 @@ function elements(plan, look) {
 }
 
 const [SMALLEST, LARGEST] = [0.8, 1.1];
-const NARROW = 1000;
+const NARROW = 800;
 
 // From left to right where there is room, on a narrow screen else from top to bottom; scrolled rather
 // than too small to read, and then to the bottleneck.
