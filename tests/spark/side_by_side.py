@@ -1,4 +1,4 @@
-"""Two `slotwise run` at once on one master, and a third one that finds no room; for
+"""Two runs at once on one master, one by `slotwise submit`, and a third that finds no room; for
 test_side_by_side.py. The master is that of an embedded cluster, and asks for a secret.
 
 `python -m tests.spark.side_by_side` prints one line of JSON.
@@ -13,13 +13,16 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from slotwise.model import Cluster, Node, SlotwiseError
 from slotwise.spark import cluster
+from slotwise.spark.cluster import class_archive, java
 from tests.spark.conftest import wait_until
 
 TWO_CORES = Cluster((Node("left", 1, 1.0), Node("right", 1, 1.0)), slot_memory_gb=1.0)
@@ -53,15 +56,23 @@ def main() -> None:
         folder, log = Path(name), Path(name) / "log"
         defaults = folder / "conf"
         defaults.mkdir()
-        lines = [f"{name} {value}\n" for name, value in SECRET.items()]
+        conf = {**SECRET, **_quick_executors()}
+        lines = [f"{name} {value}\n" for name, value in conf.items()]
         (defaults / "spark-defaults.conf").write_text("".join(lines))
-        given = [part for item in SECRET.items() for part in ("--spark-conf", "=".join(item))]
+        given = [part for item in conf.items() for part in ("--spark-conf", "=".join(item))]
         runs = [
-            _Running(folder, "first", made.master, [*given, "--event-log", str(log)]),
-            _Running(folder, "second", made.master, ["--spark-ui"], {"SPARK_CONF_DIR": defaults}),
+            _Running(folder, "first", made.master, ["run"], [*given, "--event-log", str(log)]),
+            _Running(
+                folder,
+                "second",
+                made.master,
+                ["submit", "--"],
+                ["--spark-ui"],
+                {"SPARK_CONF_DIR": str(defaults)},
+            ),
         ]
         for run in runs:
-            stack.callback(run.process.kill)
+            stack.callback(run.kill)
         for run in runs:
             wait_until(run.has_begun, 240)
         page = _applications(runs[1].told("Spark's own page: "))
@@ -73,39 +84,65 @@ def main() -> None:
 
 
 class _Running:
-    """`slotwise run` of a plan with one slot."""
+    """A plan with one slot, run by a command of slotwise."""
 
     def __init__(
-        self, folder: Path, name: str, master: str, more: list[str], conf: Any = None
+        self,
+        folder: Path,
+        name: str,
+        master: str,
+        command: list[str],
+        options: list[str],
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         spec = folder / f"{name}.yaml"
         spec.write_text(SPEC.format(name=name))
-        self.notes = folder / f"{name}.notes"
-        command = [sys.executable, "-m", "slotwise", "run", str(spec), "--master", master]
-        options = ["--for", "10m", "--warm-up", "1s", "--batch", "5s", "--runs", "none", "--json"]
-        with self.notes.open("w") as notes:
-            self.process = subprocess.Popen(
-                [*command, *options, *more],
-                stdout=subprocess.PIPE,
-                stderr=notes,
-                env={**os.environ, **{k: str(v) for k, v in (conf or {}).items()}},
+        self.printed = folder / f"{name}.printed"
+        name, *separator = command
+        usual = ["--for", "10m", "--warm-up", "1s", "--batch", "5s", "--runs", "none", "--json"]
+        with self.printed.open("w") as printed:
+            self.process = psutil.Popen(
+                [
+                    *(sys.executable, "-m", "slotwise", name, str(spec), "--master", master),
+                    *(*separator, *usual, *options),
+                ],
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(environment or {})},
             )
+
+    def kill(self) -> None:
+        with suppress(psutil.NoSuchProcess):
+            for process in (*self.process.children(recursive=True), self.process):
+                process.kill()
 
     def told(self, what: str) -> str:
         """What follows in the line that begins so; empty if there is none."""
-        lines = self.notes.read_text().splitlines()
+        lines = self.printed.read_text().splitlines()
         return next((line.partition(what)[2] for line in lines if what in line), "")
 
     def has_begun(self) -> bool:
-        assert self.process.poll() is None, self.notes.read_text()
+        assert self.process.poll() is None, self.printed.read_text()
         return bool(self.told("start-up: "))
 
     def summary(self) -> dict[str, Any]:
-        """After some seconds of a measurement, and Ctrl-C."""
-        self.process.send_signal(signal.SIGINT)
-        printed, _ = self.process.communicate(timeout=60)
-        told = json.loads(printed)
+        """After Ctrl-C at the Python program that has the run."""
+        everyone = [self.process, *self.process.children(recursive=True)]
+        running = [each for each in everyone if each.name().startswith("python")][-1]
+        running.send_signal(signal.SIGINT)
+        self.process.wait(60)
+        printed = self.printed.read_text()
+        told, _ = json.JSONDecoder().raw_decode(printed, printed.index("\n{") + 1)
         return {name: told[name] for name in ("threads", "threads_in_place", "events")}
+
+
+def _quick_executors() -> dict[str, str]:
+    """They are on this machine, where our jar and the archive of classes are."""
+    options = [*class_archive.options(), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    return {
+        "spark.executor.extraClassPath": str(java.classpath_jar()),
+        "spark.executor.extraJavaOptions": " ".join(options),
+    }
 
 
 def _applications(page: str) -> list[str]:

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_plan_runs_in_pods_and_goes_on_when_one_is_killed(tmp_path: Path) -> None:
+    """With Spark's authentication; the secret is made for the run."""
     paths = os.pathsep.join(str(path) for path in (ROOT, ROOT / "src"))
     with (tmp_path / "errors").open("w") as errors:
         ran = subprocess.run(

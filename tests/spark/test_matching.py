@@ -121,6 +121,24 @@ def test_a_master_that_does_not_answer_is_refused() -> None:
         masters.check(url)
 
 
+def test_kubernetes_needs_the_name_of_an_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    with pytest.raises(SlotwiseError, match=r"--spark-conf spark\.kubernetes\.container\.image"):
+        masters.check_conf("k8s://https://host:6443", {"spark.ui.port": "0"})
+    masters.check_conf("k8s://https://host:6443", {masters.IMAGE_OF_EXECUTORS: "slotwise"})
+    masters.check_conf("yarn", {})
+
+
+def test_a_secret_is_made_where_a_session_needs_one() -> None:
+    asks = {"spark.authenticate": "true"}
+    made, other = (masters.authentication("yarn", asks)["spark.authenticate.secret"] for _ in "ab")
+    assert len(made) == 64
+    assert made != other
+    assert masters.authentication("yarn", {}) == {}
+    assert masters.authentication("spark://host:7077", asks) == {}
+    assert masters.authentication("yarn", {**asks, "spark.authenticate.secret.file": "f"}) == {}
+
+
 def test_yarn_needs_hadoops_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("YARN_CONF_DIR", raising=False)
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_a_plan_runs_on_yarn_and_goes_on_when_an_executor_is_killed(tmp_path: Path) -> None:
+    """With Spark's authentication; the secret is made for the run."""
     maven.minicluster()
     paths = os.pathsep.join(str(path) for path in (ROOT, ROOT / "src"))
     with (tmp_path / "errors").open("w") as errors:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from slotwise.model import Pipeline, Plan, SlotwiseError
 from slotwise.spark import submitted
-from slotwise.spark.cluster import java, libraries, masters, sessions
+from slotwise.spark.cluster import java, libraries, masters, processes, sessions
 from slotwise.spark.cluster.conf import AT_LAUNCH, joined
 from slotwise.spark.cluster.standalone import SparkCluster
 from slotwise.spark.kubernetes import image, manifests
@@ -22,6 +22,7 @@ from slotwise.spec.plan_json import plan_to_json
 
 INSIDE = f"{masters.KUBERNETES}https://kubernetes.default.svc"
 """The master, as seen from a pod."""
+OF_PROGRAM = ("spark.jars", "spark.pyspark.python", "spark.pyspark.driver.python")
 END = "END-OF-SLOTWISE"
 SPEC, PLAN = "spec.yaml", "plan.json"
 
@@ -63,7 +64,7 @@ def _on_this_machine(of: Submission) -> str:
     chosen = libraries.settings(of.plan.pipeline, of.conf)
     cluster = SparkCluster(of.plan.cluster, 1, 512, master=of.master)
     made = joined(sessions.settings(cluster, of.plan.pipeline.topology.name), chosen)
-    at_launch = {name: made[name] for name in (*AT_LAUNCH, "spark.jars") if made.get(name)}
+    at_launch = {name: made[name] for name in (*AT_LAUNCH, *OF_PROGRAM) if made.get(name)}
     given = [part for item in of.conf.items() for part in ("--spark-conf", "=".join(item))]
     program = [submitted.__file__, "run", of.spec, "--master", of.master, *given, *of.options]
     call = _spark_submit(of, "client", {**at_launch, **of.conf}, program)
@@ -114,7 +115,7 @@ def _driver_conf(of: Submission) -> dict[str, str]:
         "spark.kubernetes.driver.request.cores": "1",
         "spark.jars": jars,
         "spark.driver.extraClassPath": image.JAR,
-        "spark.driver.extraJavaOptions": image.java_options(),
+        "spark.driver.extraJavaOptions": processes.DRIVER_LOGGING,
     }
     if pipeline.packages:
         made["spark.jars.packages"] = ",".join(pipeline.packages)

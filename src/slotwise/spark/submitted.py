@@ -3,10 +3,18 @@
 import sys
 from pathlib import Path
 
+
+def is_kept(entry: str) -> bool:
+    """Whether Python looks for modules there. Not in this folder, whose modules have common names;
+    and not in the archives that spark-submit puts first: pyspark is installed beside slotwise.
+    """
+    path = Path(entry).resolve()
+    is_archive = path.suffix == ".zip" and path.name.startswith(("pyspark", "py4j"))
+    return path != Path(__file__).resolve().parent and not is_archive
+
+
 if __name__ == "__main__":
-    here = Path(__file__).resolve().parent
-    # Python looks for modules beside the file that it runs, and ours have common names.
-    sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != here]
+    sys.path[:] = [entry for entry in sys.path if is_kept(entry)]
 
     from slotwise.cli import main
 

@@ -16,10 +16,13 @@ case "$1" in
       eval "set -- \"\$@\" \"\$SPARK_JAVA_OPT_$number\""
       number=$((number + 1))
     done
-    # SPARK_CLASSPATH begins with our jar: only so does Java accept the archive of classes.
+    # As Spark's launcher has it, or Java does not accept the archive of classes: our jar, which is
+    # in SPARK_CLASSPATH, comes first; what the launcher does not have comes last.
+    set -- "$@" -cp "${SPARK_CLASSPATH:+$SPARK_CLASSPATH:}$SPARK_HOME/conf:$(
+      echo "$SPARK_HOME"/jars/slf4j-api-*.jar
+    ):$SPARK_HOME/jars/*:$SPARK_CONF_DIR"
     exec "${JAVA_HOME:+$JAVA_HOME/bin/}java" "$@" \
       "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" \
-      -cp "${SPARK_CLASSPATH:+$SPARK_CLASSPATH:}$SPARK_HOME/jars/*:$SPARK_CONF_DIR" \
       org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \
       --driver-url "$SPARK_DRIVER_URL" \
       --executor-id "$SPARK_EXECUTOR_ID" \

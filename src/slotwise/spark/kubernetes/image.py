@@ -15,5 +15,5 @@ PROGRAM = f"local://{FOLDER}/python/slotwise/spark/submitted.py"
 
 
 def java_options() -> str:
-    """Of the Java of every container: it takes the archive of classes, or goes on without."""
+    """Of executors: Java takes the archive of classes, or goes on without."""
     return shlex.join([f"-XX:SharedArchiveFile={ARCHIVE}", *SHARED, *QUIET])
