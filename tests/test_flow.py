@@ -132,6 +132,38 @@ def test_streams_unite_branch_and_loop_with_any_grouping() -> None:
     assert [operator.share for operator in flow.topology.sources] == [1.0, 0.5]
 
 
+class Sessions:
+    """Stands for a StatefulProcessor, which a flow does not look into."""
+
+
+def test_what_is_not_sql_is_in_the_spec_too() -> None:
+    flow = Flow("others")
+    tries = flow.read("orders", expr="struct(id AS n)").java("even", of="org.example.Even")
+    made = tries.java("twice", of="org.example.Twice", schema="n BIGINT", flat=True)
+    servers = {"kafka.bootstrap.servers": "here:1"}
+    back = made.through("retry", topic="retry", schema="n BIGINT", partitions=2, **servers)
+    back.routed(selectivity=0.1).back_to(tries)
+    states = made.process("states", Sessions, by="n", schema="n BIGINT", key_groups=4)
+    windows = states.group("windows", by="window(ts, '1 minute')", lateness="5 seconds", n="sum(n)")
+    windows.write("kept", foreach=upper)
+    windows.write("files", format="parquet", path="out")
+    logic = {operator.name: operator.logic for operator in flow.topology.operators}
+    options = (("topic", "retry"), ("kafka.bootstrap.servers", "here:1"))
+    assert logic["even"] == Logic(java="org.example.Even")
+    assert logic["twice"] == Logic(java="org.example.Twice", schema="n BIGINT", flat=True)
+    link = Logic(format="kafka", options=options, schema="n BIGINT", partitions=2)
+    assert logic["retry"] == link
+    keeping = Logic(python=f"{__name__}:Sessions", stateful=("n",), schema="n BIGINT", key_groups=4)
+    assert logic["states"] == keeping
+    assert dict(logic["windows"].aggregate)["lateness"] == "5 seconds"
+    assert logic["kept"] == Logic(format="foreach", python=f"{__name__}:upper")
+    assert logic["files"] == Logic(format="parquet", options=(("path", "out"),))
+    keys = {stream.target: stream.grouping for stream in flow.topology.streams}
+    assert keys["states"] == Grouping("fields", ("n",))
+    profiles = "profiles: {" + ", ".join(f"{name}: {{fixed: {{}}}}" for name in logic) + "}\n"
+    assert loads(str(flow) + profiles).topology == flow.topology
+
+
 def test_a_handle_is_a_value() -> None:
     flow = Flow("values")
     read = flow.read("s")

@@ -64,7 +64,11 @@ def test_what_is_right_passes(right: Operator) -> None:
         (operator("sink", {"path": "out"}), "has the option 'path' and no format", None),
         (operator("sink", {"path": "out"}, format="kafka"), "has no option 'path'", None),
         (operator("sink", id="n"), "has id, which is for sources", ("id",)),
-        (operator("operator", format="json"), "which is for sources and sinks", ("format",)),
+        (
+            operator("operator", format="json"),
+            "other formats are for sources and sinks",
+            ("format",),
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from slotwise.flow_logic import (
     Computed,
+    Function,
     Made,
     data_of,
     keys_of,
@@ -79,6 +80,54 @@ class DataStream:
             return self.flow._add(name, self, function, selectivity, on_error=on_error)
         return self.flow._add(name, self, Made(), selectivity, where=made.sql, on_error=on_error)
 
+    def java(
+        self,
+        name: str | None = None,
+        /,
+        *,
+        of: str,
+        schema: str | None = None,
+        flat: bool = False,
+        selectivity: float = 1.0,
+        on_error: ErrorPolicy = "fail",
+    ) -> DataStream:
+        """`java("enrich", of="com.example.Enrich", schema="name STRING, cents BIGINT")`: a class of
+        Java or Scala, which is a MapFunction, a FlatMapFunction (`flat`) or a FilterFunction of
+        rows. Its jar is in `Flow(…, jars=[…])`.
+        """
+        name = self.flow._new(name, "java")
+        given: dict[str, Any] = {"java": of, "schema": schema, "flat": flat, "on_error": on_error}
+        return self.flow._add(name, self, Made(), selectivity, **given)
+
+    def process(
+        self,
+        name: str,
+        processor: type,
+        /,
+        *,
+        by: Computed | Sequence[Computed],
+        schema: str,
+        key_groups: int = KEY_GROUPS,
+        selectivity: float = 1.0,
+    ) -> DataStream:
+        """`process("sessions", Sessions, by="user", schema="user STRING, n BIGINT")`: a class of
+        Spark's StatefulProcessor, with a state per key: with micro-batches.
+        """
+        keys = keys_of(by)
+        made, grouped = self.flow._new(name, "process"), replace(self, outlets=self._keyed(keys))
+        given: dict[str, Any] = {"stateful": keys, "schema": schema, "key_groups": key_groups}
+        return self.flow._add(made, grouped, Made(bound=processor), selectivity, **given)
+
+    def through(
+        self, name: str | None = None, /, *, schema: str, selectivity: float = 1.0, **data: Any
+    ) -> DataStream:
+        """`through("retry", topic="retry", schema="n BIGINT", …)`: the same tuples, by way of a
+        topic of Kafka. A loop needs one. `data` has its options, and `partitions`.
+        """
+        name = self.flow._new(name, "through")
+        given = data_of({"format": "kafka", **data, "schema": schema})
+        return self.flow._add(name, self, Made(), selectivity, **given)
+
     def drop_duplicates(
         self,
         name: str | None = None,
@@ -122,19 +171,24 @@ class DataStream:
         *,
         by: Computed | Sequence[Computed],
         having: Computed = None,
+        lateness: str | None = None,
         key_groups: int = KEY_GROUPS,
         **results: Computed,
     ) -> DataStream:
         """`group("per-country", by="country", total="sum(amount)")`: for each tuple, its keys and
         the results so far.
 
-        Tuples with equal keys go to the same thread, unless `routed` says otherwise.
+        Tuples with equal keys go to the same thread, unless `routed` says otherwise. With
+        `lateness`, such as "10 seconds", one of the keys is a window, and it is answered once, when
+        no tuple comes to it any more: with micro-batches.
         """
         keys = keys_of(by)
         aggregate = {"by": ", ".join(keys)}
         aggregate |= {result: sql_of(made) for result, made in results.items()}
         if having is not None:
             aggregate["having"] = sql_of(having)
+        if lateness is not None:
+            aggregate["lateness"] = lateness
         logic = Logic(aggregate=tuple(aggregate.items()), key_groups=key_groups)
         made = self.flow._new(name, "group")
         return self.flow._append(Operator(made, logic=logic), self._keyed(keys))
@@ -177,8 +231,8 @@ class DataStream:
         return replace(self, outlets=tuple(replace(each, **changes) for each in self.outlets))
 
     def back_to(self, earlier: DataStream) -> None:
-        """A loop: these tuples are the input of an earlier operator, too. It can be planned and
-        simulated.
+        """A loop: these tuples are the input of an earlier operator, too. On Spark it runs if it
+        goes `through` a topic.
         """
         for target in earlier.outlets:
             self.flow._connect(self.outlets, target.operator, loop=True)
@@ -189,9 +243,15 @@ class DataStream:
         /,
         *,
         expr: Computed = None,
+        foreach: Function | None = None,
         on_error: ErrorPolicy = "fail",
         **data: Any,
     ) -> None:
-        """A sink, the end of the stream. `data` has its format and that format's options."""
+        """A sink, the end of the stream. `data` has its format and that format's options; `foreach`
+        is a function that is called with batches of tuples.
+        """
         name = self.flow._new(name, "sink")
-        self.flow._add(name, self, made_of(expr), kind="sink", on_error=on_error, **data_of(data))
+        made = made_of(expr)
+        if foreach is not None:
+            made, data = Made(bound=foreach), {"format": "foreach", **data}
+        self.flow._add(name, self, made, kind="sink", on_error=on_error, **data_of(data))

@@ -18,6 +18,7 @@ from slotwise.paced import pace_of
 from slotwise.suggestions import instead_of
 
 KAFKA, JSON = "kafka", "json"
+PARQUET, CONSOLE, FOREACH = "parquet", "console", "foreach"
 SERVERS = "kafka.bootstrap.servers"
 KEY = "key"
 """Of a Kafka sink: the field whose value is the message's key."""
@@ -26,7 +27,12 @@ REAL_TIME = (None, "paced", KAFKA)
 """Formats of sources that real-time mode can read."""
 TYPED = (JSON, "csv", "parquet", "orc")
 """Formats of files with fields, which Spark reads as a stream only with their types."""
-SINKS = (JSON, KAFKA)
+SINKS = (JSON, KAFKA, PARQUET, CONSOLE, FOREACH)
+LETTERS = (JSON, KAFKA)
+"""Formats of dead letters."""
+ROWS = (PARQUET, FOREACH)
+"""Formats of sinks that take tuples with their types, and no messages."""
+CLASS, NUMBER_OF_ROWS = "class", "numRows"
 
 _FILES = (
     "path maxFilesPerTrigger maxBytesPerTrigger latestFirst maxFileAge fileNameOnly cleanSource "
@@ -66,14 +72,22 @@ SOURCE_OPTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "socket": ("host", "port", "includeTimestamp"),
 }
-SINK_OPTIONS: Mapping[str, tuple[str, ...]] = {KAFKA: ("topic", KEY), JSON: ("path",)}
+SINK_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    KAFKA: ("topic", KEY),
+    JSON: ("path",),
+    PARQUET: ("path",),
+    CONSOLE: (NUMBER_OF_ROWS,),
+    FOREACH: (CLASS,),
+}
 NEEDED: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("source", KAFKA): (SERVERS, "subscribe"),
     ("sink", KAFKA): (SERVERS, "topic"),
     ("sink", JSON): ("path",),
+    ("sink", PARQUET): ("path",),
     ("operator", KAFKA): (SERVERS, "topic"),
     **{("source", kind): ("path",) for kind in (JSON, "csv", "text", "parquet", "orc")},
 }
+_LOGIC = ("expr", "where", "join", "aggregate", "distinct", "stateful", "python", "java")
 _OF_SOURCES = ("schema", "id", "event_time", "partitions")
 _IN_ANOTHER_WAY = {
     "assign": "set subscribe: a source reads all partitions of one topic",
@@ -97,7 +111,8 @@ def check(operator: Operator) -> None:
         _check_link(operator)
         return
     for key in _OF_SOURCES:
-        if getattr(operator.logic, key) is not None:
+        returns = operator.logic.java is not None or bool(operator.logic.stateful)
+        if getattr(operator.logic, key) is not None and not (key == "schema" and returns):
             raise _problem(operator, f"has {key}, which is for sources", key)
     if operator.kind == "sink":
         _check_sink(operator)
@@ -119,6 +134,22 @@ def is_read(operator: Operator) -> bool:
 def topic_of(operator: Operator) -> str:
     """The topic of an operator whose format is kafka."""
     return options_of(operator)["subscribe" if operator.kind == "source" else "topic"]
+
+
+def calls_python(operator: Operator) -> bool:
+    """It is a sink whose tuples go to a Python function."""
+    logic = operator.logic
+    is_foreach = operator.kind == "sink" and logic.format == FOREACH
+    return is_foreach and CLASS not in options_of(operator)
+
+
+def check_dead_letters(logic: Logic) -> None:
+    """As `check`."""
+    letters = dead_letters_of(logic)
+    if logic.format not in LETTERS:
+        problem = f"has the format '{logic.format}': {instead_of(logic.format or '', LETTERS)}"
+        raise _problem(letters, problem, "format")
+    check(letters)
 
 
 def dead_letters_of(logic: Logic) -> Operator:
@@ -162,7 +193,7 @@ def _check_link(operator: Operator) -> None:
             "that go through a topic; other formats are for sources and sinks"
         )
         raise _problem(operator, problem, "format")
-    for key in ("expr", "where", "join", "aggregate", "distinct", "python", "id", "event_time"):
+    for key in (*_LOGIC, "id", "event_time"):
         if getattr(logic, key):
             problem = f"is a topic that tuples go through, and has {key}: use an operator for each"
             raise _problem(operator, problem, key)
@@ -182,6 +213,10 @@ def _check_sink(operator: Operator) -> None:
     if kind not in SINKS:
         raise _problem(operator, f"has the format '{kind}': {instead_of(kind, SINKS)}", "format")
     _check_options(operator, "writes", SINK_OPTIONS[kind])
+    number = options_of(operator).get(NUMBER_OF_ROWS, "0")
+    if not number.isdecimal():
+        problem = f"has {NUMBER_OF_ROWS}: {number}: expected an integer ≥ 0"
+        raise _problem(operator, problem, "options", NUMBER_OF_ROWS)
 
 
 def _check_options(operator: Operator, does: str, known: tuple[str, ...] | None) -> None:

@@ -33,7 +33,7 @@ class ScriptedTopic:
     partitions: int = 2
     told: int = 0
     name: str = "orders"
-    operator: Any = field(default_factory=lambda: SimpleNamespace(name="s"))
+    operator: Any = field(default_factory=lambda: SimpleNamespace(kind="source", name="s"))
 
     def ends(self) -> dict[int, int]:
         return self.written

@@ -75,6 +75,8 @@ class Logic:
     aggregate: tuple[tuple[str, str], ...] = ()
     distinct: tuple[str, ...] = ()
     """Keys: of the tuples that have the same, the first is sent on."""
+    stateful: tuple[str, ...] = ()
+    """Keys of a stateful operator: its `python` is a class that keeps a state for each of them."""
     key_groups: int = KEY_GROUPS
     """Of a keyed operator: its keys are divided into so many groups for good, and the groups among
     its threads, of which it has no more."""
@@ -82,6 +84,8 @@ class Logic:
     """A condition: tuples for which it is true are sent on as they are."""
     join: Join | None = None
     python: str | None = None
+    java: str | None = None
+    """A class of Java or Scala."""
     on_error: ErrorPolicy = "fail"
     """What a tuple does on which the expression fails: end the query, or be counted and skipped."""
     format: str | None = None
@@ -90,7 +94,8 @@ class Logic:
     options: tuple[tuple[str, str], ...] = ()
     """Of a source, a sink or a topic: those of its format."""
     schema: str | None = None
-    """Of a source or a topic in between: the fields of its records, as DDL."""
+    """Of a source or a topic in between: the fields of its records, as DDL; of an operator in Java
+    or with state, those of its output tuples."""
     id: str | None = None
     """Of a source: the field that is the tuple's id."""
     event_time: str | None = None
@@ -105,7 +110,7 @@ class Logic:
         that its profile says.
         """
         has_data = (self.format or "paced") != "paced"
-        computes = self.expr or self.where or self.join or self.is_keyed or self.python
+        computes = self.expr or self.where or self.join or self.is_keyed or self.python or self.java
         return not (has_data or computes)
 
     @property
@@ -116,7 +121,7 @@ class Logic:
     @property
     def is_keyed(self) -> bool:
         """It remembers something for each key."""
-        return bool(self.aggregate or self.distinct)
+        return bool(self.aggregate or self.distinct or self.stateful)
 
 
 @dataclass(frozen=True)

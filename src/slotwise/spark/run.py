@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+"""Which transformWithState needs."""
 READING_STAGES = "slotwise.readingStages"
 """What the query's stages inherit: how many of them only read; see QueryStage.java."""
 
@@ -357,6 +359,8 @@ def _started(
     of, name = made.outline, made.outline.plan.pipeline.topology.name
     if of.layout.key_groups is not None:
         spark.conf.set("spark.sql.shuffle.partitions", of.layout.key_groups)
+    if any(operator.logic.stateful for operator in of.layout.topology.operators):
+        spark.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKS_DB)
     if options.placed:
         pinning.place(spark, name, of.layout.slots(of.plan.placement), hosts)
     else:

@@ -21,6 +21,7 @@ from slotwise.model import (
     Pipeline,
     Profiles,
     Scheduler,
+    SlotwiseError,
     Stream,
     Topology,
     VmType,
@@ -28,6 +29,7 @@ from slotwise.model import (
 from slotwise.model.limits import MOST
 from slotwise.model.topology import KEY_GROUPS
 from slotwise.rates import arrival_rates
+from slotwise.record_schemas import ddl_of
 from slotwise.spec.base import given, located
 from slotwise.spec.build_profiles import (
     platform_document,
@@ -135,7 +137,7 @@ def _dead_letters(document: DeadLettersDocument | None) -> Logic | None:
         return None
     logic = Logic(format=document.format, options=_options(document.options))
     try:
-        formats.check(formats.dead_letters_of(logic))
+        formats.check_dead_letters(logic)
     except ModelError as error:
         path = ("topology", "dead_letters", *error.path[3:])
         raise ModelError(error.message, path) from None
@@ -148,19 +150,25 @@ def _operator(name: str, document: OperatorDocument) -> Operator:
     if isinstance(keys, DistinctDocument):
         groups = keys.key_groups
         keys = keys.by
+    states = document.stateful
+    if isinstance(states, DistinctDocument):
+        groups = states.key_groups
+        states = states.by
     logic = Logic(
         document.expr,
         document.flat,
         where=document.where,
         join=_join(document.join),
         distinct=() if keys is None else _as_tuple(keys),
+        stateful=() if states is None else _as_tuple(states),
         key_groups=int(groups),
         aggregate=tuple((name, str(sql)) for name, sql in aggregate.items()),
         python=document.python,
+        java=document.java,
         on_error=document.on_error,
         format=document.format,
         options=_options(document.options),
-        schema=document.record_schema,
+        schema=_schema(name, document.record_schema),
         id=document.id,
         event_time=document.event_time,
         partitions=document.partitions,
@@ -168,6 +176,13 @@ def _operator(name: str, document: OperatorDocument) -> Operator:
     operator = Operator(name, document.kind, document.share, logic)
     formats.check(operator)
     return operator
+
+
+def _schema(operator: str, schema: str | None) -> str | None:
+    try:
+        return None if schema is None else ddl_of(schema)
+    except SlotwiseError as error:
+        raise ModelError(str(error), ("topology", "operators", operator, "schema")) from None
 
 
 def _join(document: JoinDocument | None) -> Join | None:
@@ -287,9 +302,11 @@ def _topology_document(topology: Topology) -> dict[str, Any]:
 def _operator_document(operator: Operator) -> dict[str, Any]:
     logic = dataclasses.asdict(operator.logic)
     logic |= {key: dict(logic[key]) for key in ("aggregate", "options")}
-    groups, logic["distinct"] = logic.pop(GROUPS), list(logic["distinct"]) or None
-    if groups != KEY_GROUPS and logic["distinct"]:
-        logic["distinct"] = {"by": logic["distinct"], GROUPS: groups}
+    groups = logic.pop(GROUPS)
+    logic |= {key: list(logic[key]) or None for key in ("distinct", "stateful")}
+    keyed = next((key for key in ("distinct", "stateful") if logic[key]), None)
+    if groups != KEY_GROUPS and keyed:
+        logic[keyed] = {"by": logic[keyed], GROUPS: groups}
     elif groups != KEY_GROUPS:
         logic["aggregate"][GROUPS] = groups
     if join := logic["join"]:

@@ -127,12 +127,14 @@ class OperatorDocument(Document):
     aggregate: Aggregate = Field(
         default={},
         description="The fields to group by ('by'), named Spark SQL aggregates, a condition on the "
-        "answers that are sent on ('having'), and the number of groups that its keys are divided "
+        "answers that are sent on ('having'), how late tuples may come before a window closes "
+        "('lateness'), and the number of groups that its keys are divided "
         "into ('key_groups'): it can have as many threads.",
         json_schema_extra={
             "properties": {
                 "by": {"type": "string"},
                 "having": {"type": "string"},
+                "lateness": {"type": "string"},
                 GROUPS: {"type": "integer", "minimum": 1, "maximum": MOST, "default": KEY_GROUPS},
             },
             "additionalProperties": {"type": "string"},
@@ -145,9 +147,18 @@ class OperatorDocument(Document):
         default=None,
         description="Keys: of the tuples that have the same, the first is sent on.",
     )
+    stateful: Distinct | None = Field(
+        default=None,
+        description="Keys: the class in python, a StatefulProcessor, has a state for each.",
+    )
     python: str | None = Field(
         default=None,
         description="A function of PySpark columns, or of Arrow batches: module:function.",
+    )
+    java: Name | None = Field(
+        default=None,
+        description="A class of Java or Scala in the spec's jars or packages: a MapFunction, "
+        "FlatMapFunction or FilterFunction of rows.",
     )
     on_error: ErrorPolicy = Field(
         default="fail",
@@ -156,15 +167,15 @@ class OperatorDocument(Document):
     format: Name | None = Field(
         default=None,
         description="Of a source or sink: its data format, as Spark names it. Default: a source is "
-        "paced, a sink writes where the run says.",
+        "paced, a sink writes where the run says. An operator with format kafka is a topic that "
+        "its tuples go through.",
     )
-    options: dict[Name, Option] = Field(
-        default={}, description="Of a source or sink: options of its format."
-    )
+    options: dict[Name, Option] = Field(default={}, description="Options of the format.")
     record_schema: str | None = Field(
         default=None,
         alias="schema",
-        description="Of a source: the fields of its records, such as 'country STRING, n BIGINT'.",
+        description="The fields of a source's records, of a topic's in between, or of what a class "
+        "of Java returns, such as 'country STRING, n BIGINT'.",
     )
     id: Name | None = Field(
         default=None,

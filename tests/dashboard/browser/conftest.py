@@ -19,7 +19,7 @@ from tests.dashboard.live import LiveRun, live_run
 from tests.dashboard.scripted import ORIGIN, chromium
 
 HERE = (ORIGIN, "http://127.0.0.1:", "file://", "data:", "blob:")
-REFUSED = re.compile("the server responded with a status of (401|422)")
+REFUSED = re.compile("with a status of (401|422)|ERR_CONNECTION_REFUSED")
 Open = Callable[..., Page]
 
 
@@ -37,7 +37,7 @@ def opened(browser: Browser) -> Iterator[Open]:
     contexts = []
 
     def console(message: ConsoleMessage) -> None:
-        # What a server refuses is an error on the console, too.
+        # What a server refuses is an error on the console, too; so is that it has ended.
         if message.type in ("error", "warning") and not REFUSED.search(message.text):
             wrong.append(message.text)
 

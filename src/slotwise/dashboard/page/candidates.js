@@ -21,7 +21,7 @@ export function Candidates({ data }) {
 function said(all, planned) {
   const front = planned.filter(({ pareto }) => pareto).length;
   const met = planned.filter((each) => !each.missed_goals).length;
-  const unbeaten = front ? `; no other one costs less and is faster than ${whole(front)} of them` : "";
+  const unbeaten = front ? `; ${whole(front)} are on the Pareto front of cost and p99 latency` : "";
   return `${whole(planned.length)} of ${counted(all.length, "candidate")} have a plan, ${whole(planned.filter(keepsUp).length)} keep up with their rate, ${whole(met)} meet all goals${unbeaten}.`;
 }
 

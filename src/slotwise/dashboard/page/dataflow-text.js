@@ -27,7 +27,7 @@ export function Details({ plan, observation, shown }) {
       ${rows.map(([name, key, write]) => html`<div>
         <dt>${name}</dt>
         ${observation && html`<dd>${write(seen?.[key] ?? undefined)}</dd>`}
-        <dd class=${observation ? "quiet" : ""}>${write(predicted?.[key])}${observation ? " predicted" : ""}</dd>
+        ${(!observation || predicted?.[key] !== undefined) && html`<dd class=${observation ? "quiet" : ""}>${write(predicted?.[key])}${observation ? " predicted" : ""}</dd>`}
       </div>`)}
     </dl>
   </div>`;

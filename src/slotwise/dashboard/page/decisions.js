@@ -82,7 +82,7 @@ function Gain({ gain, seen, applied }) {
 function Events({ marks }) {
   const happened = marks.filter(({ kind }) => kind !== "decision").toReversed();
   if (!happened.length) return null;
-  return html`<details><summary>Restarts and faults (${happened.length})</summary>
+  return html`<details><summary>Restarts, faults and other events (${happened.length})</summary>
     <ul>${happened.map(({ at_s: at, kind, text }) => html`<li><time>${clock(at)}</time> <b>${kind}</b> ${text}</li>`)}</ul>
   </details>`;
 }

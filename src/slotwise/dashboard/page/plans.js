@@ -12,7 +12,7 @@ export const streams = (plan) =>
   plan.pipeline.topology.streams.map((stream) => ({ source: stream.from, target: stream.to }));
 
 // As observations name it.
-export const slotName = (node, slot) => (node.slots === 1 ? node.name : `${node.name}/${slot}`);
+const slotName = (node, slot) => `${node.name}/${slot}`;
 
 // Nodes with their slots; of each slot, its threads by operator. `places` are the threads that run
 // elsewhere than planned: they are where they run.

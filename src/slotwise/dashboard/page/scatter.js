@@ -34,7 +34,7 @@ function options(drawn, goal, colours) {
   return {
     animation: false,
     grid: { left: 68, right: 24, top: 48, bottom: 48 },
-    legend: { left: 0, top: 0, itemWidth: 18, itemHeight: 10, textStyle: text, data: series.filter(({ data }) => data.length).map(({ name }) => name) },
+    legend: { left: 0, top: 0, itemWidth: 14, itemHeight: 10, textStyle: text, data: series.filter(({ data }) => data.length).map(({ name }) => name) },
     tooltip: {
       renderMode: "richText",
       confine: true,
@@ -70,16 +70,18 @@ function clouds(drawn, colours) {
   }));
 }
 
+const DASHES = ["dashed", "dotted", "solid"];
+
 function fronts(drawn, colours) {
   const rates = [...new Set(drawn.map((each) => each.rate))].sort((one, other) => one - other);
-  return rates.map((at) => ({
+  return rates.map((at, position) => ({
     name: rates.length > 1 ? `Pareto front at ${rate(at)}` : "Pareto front",
     type: "line",
     step: "end",
     symbol: "diamond",
     symbolSize: 13,
     itemStyle: { color: colours.goal },
-    lineStyle: { width: 1.5, type: "dashed", color: colours.goal },
+    lineStyle: { width: 1.5, type: DASHES[position % DASHES.length], color: colours.goal },
     data: drawn.filter((each) => each.pareto && each.rate === at).sort((one, other) => one.cost_per_hour - other.cost_per_hour).map(point),
   }));
 }

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions
+from pyspark.sql.types import StructType
 
 from slotwise.model import Logic, SlotwiseError, counted
 from slotwise.spark.query.expressions import (
@@ -19,6 +20,7 @@ from slotwise.spark.query.expressions import (
     check_keys,
     field,
     fields_of,
+    first_sentence,
     in_users_words,
     key_column,
     view,
@@ -30,18 +32,26 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-BY, HAVING = "by", "having"
-"""The keys to group by, and a condition on the answers; whatever else a spec says is a result."""
+BY, HAVING, LATENESS = "by", "having", "lateness"
+"""The keys to group by, a condition on the answers, and how late tuples may come to a window before
+it closes; whatever else a spec says is a result."""
+WATERMARK = "spark.watermarkDelayMs"
+"""In the metadata of a column by which Spark closes groups."""
 
 
 def results_of(logic: Logic) -> dict[str, str]:
     """The named results of an aggregate, as Spark SQL."""
-    return {name: text for name, text in logic.aggregate if name not in (BY, HAVING)}
+    return {name: text for name, text in logic.aggregate if name not in (BY, HAVING, LATENESS)}
 
 
 def keys_by(logic: Logic) -> tuple[str, ...]:
     """The keys of an aggregate, or of what is to be distinct."""
-    return logic.distinct or keys_of(dict(logic.aggregate)[BY])
+    return logic.distinct or logic.stateful or keys_of(dict(logic.aggregate)[BY])
+
+
+def lateness_of(logic: Logic) -> str | None:
+    """How late tuples may come to windows that close; None: every tuple is answered."""
+    return dict(logic.aggregate).get(LATENESS)
 
 
 def aggregated(frame: DataFrame, routes: Routes, own: int, record: str) -> tuple[DataFrame, str]:
@@ -59,6 +69,8 @@ def aggregated(frame: DataFrame, routes: Routes, own: int, record: str) -> tuple
         *(functions.col(f"_made{n}").alias(name) for n, name in enumerate(made)),
     )
     text = f"{by_hash(routes, own, keys)}; {', '.join(made.values())}"
+    if (lateness := lateness_of(logic)) is not None:
+        text = f"{text}; once, {lateness} after a window"
     return grouped(frame, routes, own, record, results, answer), text
 
 
@@ -84,9 +96,36 @@ def grouped(
         groups.insert(0, "_salt")
         bound = bound.withColumns(_passing(routes, own, carried))
         also.append(functions.last("_passed").alias("_passed"))
+    lateness = lateness_of(routes.layout.topology.operators[own].logic)
+    if lateness is not None:
+        bound = _with_windows_that_close(bound, lateness, groups)
     made = [result.alias(f"_made{n}") for n, result in enumerate(results)]
     answers = bound.groupBy(*groups).agg(*made, *also)
     return _answers(answers, own, answer, carried if passing else [])
+
+
+def _with_windows_that_close(bound: DataFrame, lateness: str, keys: list[str]) -> DataFrame:
+    """By the watermark of the tuples' times: Spark answers a group once, when its window has ended
+    before it. Our windows are ordinary values, so Spark has to be told that they are windows.
+    """
+    window = next((key for key in keys if _is_window(bound, key)), None)
+    if window is None:
+        raise SlotwiseError(
+            "it has lateness, and none of its keys is a window: add one, such as "
+            "window(ts, '1 minute')"
+        )
+    timed = bound.withColumn("_event", functions.expr("timestamp_micros(ts)"))
+    try:
+        timed = timed.withWatermark("_event", lateness)
+    except REFUSALS as error:
+        raise SlotwiseError(f"its lateness is '{lateness}': {first_sentence(error)}") from None
+    delay_ms = timed.schema["_event"].metadata[WATERMARK]
+    return timed.withMetadata(window, {WATERMARK: delay_ms})
+
+
+def _is_window(frame: DataFrame, key: str) -> bool:
+    found = frame.schema[key].dataType
+    return isinstance(found, StructType) and found.names == ["start", "end"]
 
 
 def _check_results(seen: DataFrame, keys: list[str], made: Mapping[str, str]) -> None:

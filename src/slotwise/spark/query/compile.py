@@ -41,6 +41,7 @@ from slotwise.spark.query.expressions import (
 )
 from slotwise.spark.query.logic import check_array, with_kept, with_output
 from slotwise.spark.query.names import literal
+from slotwise.spark.query.native import check_writer
 from slotwise.spark.query.outline import Outline
 from slotwise.spark.query.records import Records, as_record, record_type
 from slotwise.spark.query.routing import POSITION, Routes
@@ -243,6 +244,11 @@ class _Building:
         return frame.repartitionById(partitions, functions.col("_hop")).drop("_hop")
 
     def _keyed(self, operator: int, frame: DataFrame, record: str) -> tuple[DataFrame, str]:
+        if self.topology.operators[operator].logic.stateful:
+            from slotwise.spark.query.stateful import with_state
+
+            function = self.outline.functions[operator]
+            return with_state(frame, self.routes, operator, record, function)
         if self.topology.operators[operator].logic.distinct:
             at_once = self.outline.mode == "real-time"
             return with_distinct(frame, self.routes, operator, record, at_once=at_once)
@@ -310,6 +316,9 @@ class _Building:
             i: f"_out{i}" if i in self.layout.levels[level] else self.records.of(i) for i in ends
         }
         outs |= {i: self._to_link(i) for i in sorted(self.layout.links)}
+        for operator in ends:
+            with self._named(operator):
+                check_writer(frame.sparkSession, self.topology.operators[operator])
         if has_formats(self.topology):
             return messages(frame, self.topology, outs, self._due())
         names = " ".join(f"WHEN {i} THEN {literal(self.topology.operators[i].name)}" for i in ends)

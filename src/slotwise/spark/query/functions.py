@@ -14,6 +14,8 @@ default may be none of them:
     def parse(value: pd.Series) -> pd.Series:
         ...
 
+A sink with `format: foreach` calls its function with Arrow batches, whatever it returns.
+
 One whose result is annotated as pyarrow.RecordBatch gets its input tuples as batches with the
 columns `id`, `ts` and the tuples' fields. A result without `id` and `ts` has one row for every
 input row, in their order.
@@ -25,11 +27,12 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slotwise import formats
 from slotwise.model import Operator, SlotwiseError, Topology
 from slotwise.spark.query import udfs
 from slotwise.spark.query.records import WHOLE
@@ -37,6 +40,7 @@ from slotwise.spark.query.traces import is_in_pyspark, place_of, what_of
 from slotwise.suggestions import instead_of
 
 if TYPE_CHECKING:
+    import pyarrow
     from pyspark.sql import Column
 
 NO_SESSION = "SESSION_OR_CONTEXT_NOT_EXISTS"
@@ -120,10 +124,44 @@ def functions_of(
         try:
             call = (bound or {}).get(operator.name) or _imported(operator.logic.python)
             if call is not None:
-                found[position] = _function(operator, call)
+                made = _function(operator, call)
+                found[position] = _writing(made) if formats.calls_python(operator) else made
+            elif formats.calls_python(operator):
+                raise SlotwiseError(
+                    "its format is foreach: add python: module:function, or options: {class: NAME}"
+                )
         except SlotwiseError as error:
             raise SlotwiseError(f"operator '{operator.name}': {error}") from None
     return found
+
+
+def _keeping_state(name: str, call: Callable[..., Any]) -> Function:
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+    if not (inspect.isclass(call) and issubclass(call, StatefulProcessor)):
+        raise SlotwiseError(
+            f"{name} is no class of a StatefulProcessor (pyspark.sql.streaming), which a stateful "
+            "operator needs"
+        )
+    return Function(name, call, call, False, ())
+
+
+def _writing(function: Function) -> Function:
+    """Of a sink: called with batches for what it does with them. They are the sink's tuples."""
+    if udfs.is_udf(function.given):
+        raise SlotwiseError(
+            f"{function.name} is a Python UDF, and the format is foreach: use a function of an "
+            "Arrow batch"
+        )
+    write = function.given
+
+    def written(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+        if batch.num_rows:  # an empty one only asks for the fields
+            write(batch)
+        return batch
+
+    written.__module__ = write.__module__
+    return replace(function, call=written, on_batches=True)
 
 
 def _imported(path: str | None) -> Callable[..., Any] | None:
@@ -160,6 +198,8 @@ def _function(operator: Operator, call: Callable[..., Any]) -> Function:
     if not callable(call):
         raise SlotwiseError(f"its python is {call!r}: expected a function")
     name = getattr(call, "__qualname__", type(call).__qualname__)
+    if operator.logic.stateful:
+        return _keeping_state(name, call)
     is_udf = udfs.is_udf(call)
     if is_udf and operator.logic.flat:
         raise SlotwiseError(

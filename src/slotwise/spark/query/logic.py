@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, BooleanType
 
-from slotwise.model import Profiles, SlotwiseError
+from slotwise.model import Logic, Profiles, SlotwiseError
 from slotwise.spark.query.aggregate import HAVING
 from slotwise.spark.query.expressions import calls_python, checked, view, with_columns
 from slotwise.spark.query.functions import Function
 from slotwise.spark.query.join import with_joined
+from slotwise.spark.query.native import of_java
 from slotwise.spark.query.outline import Outline
 from slotwise.spark.query.sinks import attempted
 from slotwise.spark.query.synthetic import Work, service_us, work_sql
@@ -32,9 +33,11 @@ def with_output(
     """
     logic, own = of.layout.topology.operators[operator].logic, f"_in{operator}"
     out, function = f"_out{operator}", of.functions.get(operator)
+    skips = logic.on_error == "skip"
+    tried = partial(attempted, of.layout.topology, operator) if skips else None
+    if function is None and logic.java is not None:
+        return _of_java(frame, operator, logic, tried)
     if function is None and logic.where is not None:
-        skips = logic.on_error == "skip"
-        tried = partial(attempted, of.layout.topology, operator) if skips else None
         return with_condition(frame, own, out, logic.where, tried)
     if function is None and logic.join is not None:
         return with_joined(frame, logic.join, own, out)
@@ -58,9 +61,23 @@ def with_output(
         made, text = checked(seen, partial(functions.expr, logic.expr)), logic.expr
     if calls_python(seen.select(made)):
         _check_python(operator, of)
-    if logic.on_error == "skip":
-        made, text = attempted(of.layout.topology, operator, made), f"attempt({text})"
+    if tried is not None:
+        made, text = tried(made), f"attempt({text})"
     return with_columns(frame, own, {out: made}), f"{out} = {text}"
+
+
+def _of_java(
+    frame: DataFrame, operator: int, logic: Logic, tried: Callable[[Column], Column] | None
+) -> tuple[DataFrame, str]:
+    own, out, text = f"_in{operator}", f"_out{operator}", f"{logic.java}(_in{operator})"
+    made, is_condition = of_java(frame, operator, logic)
+    there = functions.col(own).isNotNull()
+    made = functions.when(there, made)
+    if tried is not None:
+        made, text = tried(made), f"attempt({text})"
+    if is_condition:
+        made, text = functions.when(made, functions.col(own)), f"IF({text}, {own}, NULL)"
+    return frame.withColumn(out, made), f"{out} = {text}"
 
 
 def with_kept(frame: DataFrame, operator: int, of: Outline) -> tuple[DataFrame, str]:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from slotwise import formats
 from slotwise.model import Operator, Pipeline, SlotwiseError, Topology, counted
-from slotwise.spark.query.aggregate import keys_by, results_of
+from slotwise.spark.query.aggregate import keys_by, lateness_of, results_of
 from slotwise.spark.query.functions import Function
 from slotwise.spark.query.keys import are_same
 from slotwise.spark.query.levels import Layout, has_no_loops
@@ -20,6 +20,9 @@ def mode_of(pipeline: Pipeline, functions: Mapping[int, Function]) -> Mode:
     """The engine asked for; `auto` is real-time when no operator needs Python processes, and every
     source can be read in it.
     """
+    in_batches = only_in_batches(pipeline.topology)
+    if in_batches and pipeline.engine != "micro-batch":
+        raise SlotwiseError(f"{in_batches}: set engine: micro-batch")
     in_python = [i for i, function in functions.items() if function.runs_python]
     if pipeline.engine == "real-time" and in_python:
         name = pipeline.topology.operators[in_python[0]].name
@@ -36,6 +39,20 @@ def mode_of(pipeline: Pipeline, functions: Mapping[int, Function]) -> Mode:
     if pipeline.engine != "auto":
         return pipeline.engine
     return "micro-batch" if in_python or not_read else "real-time"
+
+
+def only_in_batches(topology: Topology) -> str:
+    """A sentence on logic that real-time mode has not; empty if there is none. With micro-batches
+    it takes until the end of a batch, so nobody gets them unasked.
+    """
+    for operator in topology.operators:
+        if lateness_of(operator.logic) is not None:
+            return (
+                f"aggregate '{operator.name}' has windows that close, which real-time mode cannot"
+            )
+        if operator.logic.stateful:
+            return f"operator '{operator.name}' is stateful, which real-time mode cannot"
+    return ""
 
 
 def read_in_batches(topology: Topology) -> str:
@@ -137,7 +154,9 @@ def _check_operator(operator: Operator, function: Function | None) -> None:
             ("join", logic.join is not None),
             ("aggregate", bool(logic.aggregate)),
             ("distinct", bool(logic.distinct)),
-            ("python", function is not None),
+            ("stateful", bool(logic.stateful)),
+            ("python", function is not None and not logic.stateful),
+            ("java", logic.java is not None),
         )
         if there
     ]
@@ -145,7 +164,7 @@ def _check_operator(operator: Operator, function: Function | None) -> None:
         raise SlotwiseError(
             f"operator '{name}' has both {given[0]} and {given[1]}: keep one of them"
         )
-    if logic.flat and given not in (["expr"], ["python"]):
+    if logic.flat and given not in (["expr"], ["python"], ["java"]):
         raise SlotwiseError(f"operator '{name}' is flat but has no expr that returns an array")
     formats.check(operator)
     on_batches = function is not None and function.on_batches
@@ -162,13 +181,27 @@ def _check_operator(operator: Operator, function: Function | None) -> None:
 
 
 def _check_aggregates(topology: Topology) -> None:
-    for operator in topology.operators:
-        if operator.logic.is_keyed:
-            _check_keyed(topology, operator)
+    keyed = [operator for operator in topology.operators if operator.logic.is_keyed]
+    for operator in keyed:
+        _check_keyed(topology, operator)
+    closing = [operator for operator in keyed if lateness_of(operator.logic) is not None]
+    others = [each for each in keyed if each not in closing and not each.logic.distinct]
+    if closing and others:
+        raise SlotwiseError(
+            f"'{closing[0].name}' answers when its windows close (lateness), and "
+            f"'{others[0].name}' answers before: a query of Spark's can have one of both; split "
+            "the topology into two pipelines"
+        )
 
 
 def _check_keyed(topology: Topology, operator: Operator) -> None:
     name, aggregate = operator.name, dict(operator.logic.aggregate)
+    if operator.logic.stateful and not (operator.logic.python and operator.logic.schema):
+        missing = "schema" if operator.logic.python else "python"
+        raise SlotwiseError(
+            f"stateful '{name}' has no {missing}: it needs the class that keeps its states, as "
+            "python: module:Class, and the fields of its tuples, as schema: 'n BIGINT'"
+        )
     if operator.logic.aggregate and not aggregate.get("by"):
         raise SlotwiseError(f"aggregate '{name}' has no 'by': expected the fields to group by")
     if operator.logic.aggregate and not results_of(operator.logic):
@@ -188,4 +221,6 @@ def _check_keyed(topology: Topology, operator: Operator) -> None:
 
 
 def _kind(operator: Operator) -> str:
+    if operator.logic.stateful:
+        return "stateful"
     return "aggregate" if operator.logic.aggregate else "distinct"

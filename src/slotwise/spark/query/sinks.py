@@ -1,7 +1,8 @@
 """Where a query's output goes, and how often it commits.
 
 A query in real-time mode has one writer. Where sinks have formats of their own, it gets messages
-(`_sink`, id, ts, key, value) and hands each to its sink (jvm/…/sink/Outputs.java).
+(`_sink`, id, ts, key, value, and a row for each sink that takes such) and hands each to its sink
+(jvm/…/sink/Outputs.java).
 """
 
 from __future__ import annotations
@@ -14,8 +15,22 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions
 from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
-from slotwise.formats import KAFKA, KEY, dead_letters_of, is_link, options_of
+from slotwise.formats import (
+    CLASS,
+    CONSOLE,
+    FOREACH,
+    JSON,
+    KAFKA,
+    KEY,
+    NUMBER_OF_ROWS,
+    ROWS,
+    calls_python,
+    dead_letters_of,
+    is_link,
+    options_of,
+)
 from slotwise.model import Operator, SlotwiseError, Topology
+from slotwise.spark.query.aggregate import lateness_of
 from slotwise.spark.query.names import literal, quoted
 
 if TYPE_CHECKING:
@@ -24,6 +39,8 @@ if TYPE_CHECKING:
     from slotwise.spark.query.compile import Query
 
 VALUE = "value"
+MESSAGE_COLUMNS = 5
+"""Rows come after them, in the order of their sinks."""
 AS_JSON = "map('ignoreNullFields', 'false')"
 
 
@@ -39,7 +56,9 @@ def writer(made: Query, checkpoint: Path, batch_seconds: float, output: Path | N
     folder for JSON lines, one file per batch and thread, of all sinks without a format; None: what
     comes to these is discarded.
     """
-    writer: Any = made.frame.writeStream.outputMode("update")
+    operators = made.outline.layout.topology.operators
+    closing = any(lateness_of(operator.logic) is not None for operator in operators)
+    writer: Any = made.frame.writeStream.outputMode("append" if closing else "update")
     writer = writer.option("checkpointLocation", str(checkpoint / "spark"))
     topology = made.outline.layout.topology
     writer._jwrite.foreach(_sink(made.frame.sparkSession, topology, output))
@@ -52,12 +71,16 @@ def messages(frame: DataFrame, topology: Topology, outs: Mapping[int, str], due:
     """The last level's tuples as the sinks write them; `outs` has each operator's column, a struct
     that is NULL if there is no tuple, and `due` is the SQL of their time.
     """
-    keys, values, names = [], [], []
+    keys, values, names, rows = [], [], [], []
     for position, out in outs.items():
         operator = topology.operators[position]
         fields = frame.schema[out].dataType
         assert isinstance(fields, StructType)
         key, value = _message(operator, fields, out)
+        if takes_rows(operator):
+            rows.append(
+                f"CASE WHEN _operator = {position} THEN {_row(fields, out)} END AS _{position}"
+            )
         names.append(f"WHEN {position} THEN {literal(operator.name)}")
         keys.append(f"WHEN {position} THEN {key}")
         values.append(f"WHEN {position} THEN IF({out} IS NULL, NULL, {value})")
@@ -67,7 +90,19 @@ def messages(frame: DataFrame, topology: Topology, outs: Mapping[int, str], due:
         f"{due} AS ts",
         f"CAST(CASE _operator {' '.join(keys)} END AS BINARY) AS key",
         f"CASE _operator {' '.join(values)} END AS value",
+        *rows,
     ).where("value IS NOT NULL")
+
+
+def takes_rows(operator: Operator) -> bool:
+    """What comes to the sink are tuples with their types."""
+    return operator.kind == "sink" and operator.logic.format in ROWS
+
+
+def _row(fields: StructType, out: str) -> str:
+    own = ["'id', id", "'ts', ts"]
+    own += [f"{literal(name)}, {out}.{quoted(name)}" for name in fields.names]
+    return f"IF({out} IS NULL, NULL, named_struct({', '.join(own)}))"
 
 
 def attempted(topology: Topology, position: int, made: Column) -> Column:
@@ -90,6 +125,8 @@ def _message(operator: Operator, fields: StructType, out: str) -> tuple[str, str
     tuple is JSON. Files have the tuple's id and time as well; what the run writes, also its sink.
     """
     own = [f"{literal(name)}, {out}.{quoted(name)}" for name in fields.names]
+    if takes_rows(operator):
+        return "CAST(NULL AS BINARY)", "X''"
     if operator.logic.format == KAFKA:
         if _is_message(fields):
             key = f"{out}.`{KEY}`" if KEY in fields.names else "NULL"
@@ -145,7 +182,12 @@ def _outputs(topology: Topology, output: Path | None) -> dict[str, Any]:
         for operator, streams in zip(topology.operators, topology.outputs, strict=True)
         if not streams or is_link(operator)
     }
-    return {name: made for name, made in found.items() if made is not None}
+    made = {name: output for name, output in found.items() if output is not None}
+    with_rows = (operator.name for operator in topology.operators if takes_rows(operator))
+    for column, name in enumerate(with_rows, MESSAGE_COLUMNS):
+        if name in made:
+            made[name]["column"] = column
+    return made
 
 
 def _output(operator: Operator, output: Path | None) -> dict[str, Any] | None:
@@ -154,10 +196,15 @@ def _output(operator: Operator, output: Path | None) -> dict[str, Any] | None:
     if kind == KAFKA:
         given = {n.removeprefix("kafka."): v for n, v in options.items() if n.startswith("kafka.")}
         return {"format": kind, "target": options["topic"], "options": given}
-    if kind is None and output is None:
+    if kind == CONSOLE:
+        shown = {NUMBER_OF_ROWS: options.get(NUMBER_OF_ROWS, "20")}
+        return {"format": kind, "target": operator.name, "options": shown}
+    if calls_python(operator) or (kind is None and output is None):
         return None
+    if kind == FOREACH:
+        return {"format": kind, "target": options[CLASS], "options": {}}
     path = Path(options["path"]) if kind is not None else (output or Path()) / operator.name
-    return {"format": "json", "target": _folder(path), "options": {}}
+    return {"format": kind or JSON, "target": _folder(path), "options": {}}
 
 
 def _folder(path: Path) -> str:

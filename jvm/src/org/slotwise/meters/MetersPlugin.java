@@ -21,7 +21,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Meters in every executor, reported to the driver each second. {@code spark.slotwise.meters}
- * (default true) turns the counting off. Executors with a CPU quota enter it here.
+ * (default true) turns the counting off. Executors with a CPU quota enter it here, and what a console
+ * gets is told here.
  */
 public final class MetersPlugin implements SparkPlugin {
   private static final int REPORT_MILLIS = 1000;
@@ -37,6 +38,20 @@ public final class MetersPlugin implements SparkPlugin {
     return new Executor();
   }
 
+  private static volatile PluginContext ofExecutor;
+
+  /** From an executor: a line for people who watch the driver; nothing without a plugin. */
+  public static void tell(String line) {
+    PluginContext context = ofExecutor;
+    if (context != null) {
+      try {
+        context.send(line);
+      } catch (IOException failed) {
+        LOG.warn("cannot send a line to the driver", failed);
+      }
+    }
+  }
+
   private static final class Driver implements DriverPlugin {
     @Override
     public Map<String, String> init(SparkContext context, PluginContext plugin) {
@@ -46,6 +61,10 @@ public final class MetersPlugin implements SparkPlugin {
 
     @Override
     public Object receive(Object message) {
+      if (message instanceof String line) {
+        System.err.println(line);
+        return null;
+      }
       MeterBoard board = MeterBoard.current();
       if (board == null) { // the session has ended
         return null;
@@ -72,6 +91,7 @@ public final class MetersPlugin implements SparkPlugin {
     @Override
     public void init(PluginContext context, Map<String, String> fromDriver) {
       plugin = context;
+      ofExecutor = context;
       CpuQuota.enter(context);
       if (context.conf().getBoolean("spark.slotwise.meters", true)) {
         reporter = Executors.newSingleThreadScheduledExecutor(Executor::daemon);

@@ -38,7 +38,8 @@ public final class DeadLetters {
               node.get("id").asLong(),
               node.get("ts").asLong(),
               null,
-              JSON.writeValueAsBytes(node));
+              JSON.writeValueAsBytes(node),
+              null);
     } catch (JsonProcessingException impossible) {
       throw new IllegalStateException(impossible);
     }

@@ -1,5 +1,7 @@
 package org.slotwise.sink;
 
+import org.apache.spark.sql.Row;
+
 /** Values, one per line, in one {@link LineFile} for each partition of a batch that has some. */
 final class JsonLines implements Output {
   private final String folder;
@@ -15,7 +17,7 @@ final class JsonLines implements Output {
   }
 
   @Override
-  public void write(long id, long ts, byte[] key, byte[] value) {
+  public void write(long id, long ts, byte[] key, byte[] value, Row row) {
     file.write(value);
   }
 

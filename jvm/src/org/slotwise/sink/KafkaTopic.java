@@ -2,6 +2,7 @@ package org.slotwise.sink;
 
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
+import org.apache.spark.sql.Row;
 
 /**
  * A topic, which gets every tuple at least once: when a task ends, all of its messages are written. The
@@ -33,7 +34,7 @@ final class KafkaTopic implements Output {
   }
 
   @Override
-  public void write(long id, long ts, byte[] key, byte[] value) {
+  public void write(long id, long ts, byte[] key, byte[] value, Row row) {
     producer.send(topic, key, value, id, ts, callback);
     check();
   }

@@ -3,34 +3,19 @@ package org.slotwise.sink;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.util.UUID;
 
-/**
- * A file of lines for one partition of a batch, in a folder that all executors see.
- *
- * <p>It gets its name when its batch's partition is done. A batch that failed and is run again writes
- * the same names, so that in the end every row is there once.
- */
+/** A {@link BatchFile} of lines. */
 final class LineFile {
-  private final String folder;
-  private final Path unfinished;
-  private final Path finished;
+  private final BatchFile file;
   private final OutputStream lines;
 
   LineFile(String folder, long partition, long epoch) {
-    this.folder = folder;
-    String name = String.format("batch-%06d-%04d.json", epoch, partition);
-    finished = Path.of(folder, name);
-    unfinished = Path.of(folder, "." + name + "." + UUID.randomUUID());
+    file = new BatchFile(folder, partition, epoch, "json");
     try {
-      Files.createDirectories(Path.of(folder));
-      lines = new BufferedOutputStream(Files.newOutputStream(unfinished));
+      lines = new BufferedOutputStream(Files.newOutputStream(file.unfinished));
     } catch (IOException failed) {
-      throw named(failed);
+      throw file.named(failed);
     }
   }
 
@@ -39,7 +24,7 @@ final class LineFile {
       lines.write(line);
       lines.write('\n');
     } catch (IOException failed) {
-      throw named(failed);
+      throw file.named(failed);
     }
   }
 
@@ -47,16 +32,12 @@ final class LineFile {
     try {
       lines.close();
       if (failure == null) {
-        Files.move(unfinished, finished, StandardCopyOption.ATOMIC_MOVE);
+        file.finish();
       }
     } catch (IOException failed) {
-      throw named(failed);
+      throw file.named(failed);
     } finally {
-      unfinished.toFile().delete(); // unless it is the finished one by now
+      file.discard();
     }
-  }
-
-  private UncheckedIOException named(IOException failed) {
-    return new UncheckedIOException("cannot write to " + folder + ": " + failed.getMessage(), failed);
   }
 }

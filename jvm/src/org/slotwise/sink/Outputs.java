@@ -9,25 +9,35 @@ import org.apache.spark.sql.ForeachWriter;
 import org.apache.spark.sql.Row;
 
 /**
- * Takes rows (sink, id, ts, key, value) and writes each where its sink says; those of a sink that is
- * not listed go nowhere.
+ * Takes rows (sink, id, ts, key, value, and a row for each sink that takes such) and writes each where
+ * its sink says; those of a sink that is not listed go nowhere.
  */
 public final class Outputs extends ForeachWriter<Row> {
 
   /**
-   * A sink: {@code format} is json, with the folder as its {@code target}, or kafka, with the topic and
-   * the producer's options.
+   * A sink: {@code format} is json or parquet, with the folder as its {@code target}; kafka, with the
+   * topic and the producer's options; console, with the sink's name; foreach, with the name of a class.
+   * {@code column} is the place of the tuple as a row, 0 for a sink that takes messages.
    */
-  public record Sink(String format, String target, Map<String, String> options)
+  public record Sink(String format, String target, Map<String, String> options, int column)
       implements Serializable {
     /** Files of several writers of one task are kept apart. */
     Sink within(String folder) {
-      return format.equals("kafka") ? this : new Sink(format, target + "/" + folder, options);
+      return format.equals("kafka")
+          ? this
+          : new Sink(format, target + "/" + folder, options, column);
     }
 
     Output opened(long partition, long epoch) {
       Output made =
-          format.equals("kafka") ? new KafkaTopic(target, options) : new JsonLines(target);
+          switch (format) {
+            case "kafka" -> new KafkaTopic(target, options);
+            case "json" -> new JsonLines(target);
+            case "parquet" -> new ParquetFile(target);
+            case "console" -> new Console(target, Integer.parseInt(options.get("numRows")));
+            case "foreach" -> new Foreach(target);
+            default -> throw new IllegalArgumentException("unknown format " + format);
+          };
       made.open(partition, epoch);
       return made;
     }
@@ -42,7 +52,7 @@ public final class Outputs extends ForeachWriter<Row> {
     this.sinks = sinks;
   }
 
-  /** From JSON, for Python: {@code {sink: {format, target, options}}}. */
+  /** From JSON, for Python: {@code {sink: {format, target, options, column}}}. */
   public static Outputs parse(String json) throws JsonProcessingException {
     ObjectMapper mapper = new ObjectMapper();
     return new Outputs(
@@ -65,7 +75,12 @@ public final class Outputs extends ForeachWriter<Row> {
     if (sink != null) {
       opened
           .computeIfAbsent(row.getString(0), name -> sink.opened(partition, epoch))
-          .write(row.getLong(1), row.getLong(2), row.getAs(3), row.getAs(4));
+          .write(
+              row.getLong(1),
+              row.getLong(2),
+              row.getAs(3),
+              row.getAs(4),
+              sink.column() == 0 ? null : row.getStruct(sink.column()));
     }
   }
 
