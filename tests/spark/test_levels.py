@@ -305,3 +305,11 @@ def test_a_topics_partitions_are_tasks_that_its_threads_share() -> None:
     assert found.layout.task_thread.tolist() == [0, 0, 1, 2, 3]
     with pytest.raises(SlotwiseError, match="source 's' has 4 threads, and its topic 3 partitions"):
         outline(plan(of, {"s": 4}))
+
+
+def test_records_of_a_topic_are_all_sent_whatever_the_plan_expects() -> None:
+    options = (("kafka.bootstrap.servers", "here:1"), ("subscribe", "t"))
+    of = topology("s>a:0.5", "a>k", logic={"s": Logic(format="kafka", options=options)})
+    made = plan(of)
+    (route,) = Routes(made, layout(made)).candidates(0, False)
+    assert not route.startswith("IF(")
