@@ -21,7 +21,7 @@ ENV PYTHONPATH=/opt/slotwise/python \
     PATH=/opt/slotwise/python/bin:$PATH \
     SPARK_HOME=/opt/slotwise/python/pyspark
 # The archive of Java's classes is right for this Java and these paths only, so it is made here.
-RUN cp /opt/slotwise/python/slotwise/spark/kubernetes/entrypoint.sh /opt/slotwise/entrypoint.sh \
+RUN install --mode 755 /opt/slotwise/python/slotwise/spark/kubernetes/entrypoint.sh /opt/slotwise/ \
  && python -m slotwise prepare
 USER 185
 WORKDIR /home/spark

@@ -5,6 +5,7 @@ The page, a made-up run and its events come from this program in place of a serv
 First paint: from the start of the navigation until dataflow, slots and figures are drawn.
 An update: one second's observation in which every thread, slot and operator has other figures, all
 that is drawn with it included; charts are drawn one per frame, and counted apart.
+What pages that follow a run cost beside it: CPU of their server, a process at a lower priority.
 A what-if: half as much again as the plan in effect is for, in the process that answers for a page.
 Prints Markdown for docs/; asserts nothing.
 """
@@ -13,14 +14,24 @@ from __future__ import annotations
 
 import math
 import statistics
+import threading
+import time
+import urllib.request
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
 from playwright.sync_api import Page
+from tests.dashboard.live import live_run, paced
 from tests.dashboard.scripted import ORIGIN, chromium, serve
 
 import slotwise
+from slotwise.dashboard.access import Access
+from slotwise.dashboard.serving import Address, serving
 from slotwise.dashboard.what_if import Question, answer
 from slotwise.spec.plan_json import plan_to_json
 
@@ -29,6 +40,7 @@ POINTS = 600
 DAY_S = 86_400
 TIMES, UPDATES = 5, 60
 WHAT_IFS = ("examples/orders.yaml", "linear", "word-count", "vld", "grid", "traffic")
+SETTLE_S, FOLLOWED_S = 3, 15
 Times = tuple[float, float]
 """CPU and elapsed time, ms."""
 
@@ -62,7 +74,46 @@ def main() -> None:
         f"| drawing one chart, of {len(charts)} | – | – | – | "
         f"{statistics.median(charts):,.1f} | {late(charts):,.1f} | 50 |"
     )
+    print_followers()
     print_what_ifs()
+
+
+def print_followers() -> None:
+    """What pages that follow cost the machine of a run that is observed each second."""
+    print("\n| pages that follow | CPU of their server, of one core |\n| --: | --: |")
+    for pages in (0, 1, 20):
+        print(f"| {pages} | {100 * server_cpu(pages):.1f} % |")
+
+
+def server_cpu(pages: int) -> float:
+    """Cores in use by the server's process, while it sends each page every second's news."""
+    with (
+        TemporaryDirectory() as folder,
+        live_run(Path(folder)) as run,
+        serving(run.path, Address(port=0), Access.to("127.0.0.1")) as served,
+        ExitStack() as followed,
+    ):
+        (server,) = psutil.Process().children()
+        for _ in range(pages):
+            followed.enter_context(
+                following(f"http://127.0.0.1:{served.port}/api/runs/last/events")
+            )
+        with paced(run, each_s=1.0):
+            time.sleep(SETTLE_S)
+            before, began = server.cpu_times(), time.monotonic()
+            time.sleep(FOLLOWED_S)
+            after, length_s = server.cpu_times(), time.monotonic() - began
+    return float(after.user + after.system - before.user - before.system) / length_s
+
+
+@contextmanager
+def following(url: str) -> Iterator[None]:
+    """Reads all that is sent, as a page does."""
+    answer = urllib.request.urlopen(url)
+    thread = threading.Thread(target=lambda: deque(answer, maxlen=0), daemon=True)
+    thread.start()
+    yield
+    # The stream ends with the server.
 
 
 def print_what_ifs() -> None:

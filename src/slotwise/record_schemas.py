@@ -68,7 +68,7 @@ def _of_avro(found: Any, names: Names) -> str:
         return f"ARRAY<{_of_avro(found['items'], names)}>"
     if kind == "map":
         return f"MAP<STRING, {_of_avro(found['values'], names)}>"
-    made = _AVRO.get(kind) or names.get(str(kind).rpartition(".")[2])
+    made = _AVRO.get(str(kind)) or names.get(str(kind).rpartition(".")[2])
     if made is None:
         raise SlotwiseError(f"unknown type '{kind}'")
     return made

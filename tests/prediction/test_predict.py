@@ -194,6 +194,15 @@ def test_paper_5s_latency_is_jacksons_with_the_networks_share() -> None:
     assert predicted.inter_slot_traffic == pytest.approx(10 + 0.5 * a + 0.1 * a)
 
 
+@pytest.mark.parametrize("scv", [4.0, 100.0, 2000.0])
+def test_a_thread_that_is_seldom_busy_makes_no_bursts_of_its_tuples(scv: float) -> None:
+    """Poisson arrivals leave M/G/1 with a scv of 1 + ρ²(scv - 1) (Whitt's QNA)."""
+    served = {"in": FAST, "a": ServiceRate(20_000.0, service_scv=scv), "b": ServiceRate(30.0)}
+    plan = plan_of(topology("in>a", "a>b"), served, {"in": [0], "a": [1], "b": [2]}, rate=15.0)
+    waiting_ms = predict(plan).operators[2].waiting_ms
+    assert waiting_ms == pytest.approx(1000 * (15 / 30) / (30 - 15), rel=0.01)
+
+
 def test_one_thread_each_has_the_same_latency_under_either_kind_of_queue() -> None:
     served = {"in": FAST, "a": ServiceRate(30.0), "b": ServiceRate(50.0)}
     of = topology("in>a", "a>b")

@@ -64,6 +64,7 @@ def _conf(folder: Path) -> dict[str, str]:
     template = folder / "executor-pod.yaml"
     template.write_text(manifests.text([manifests.executor_pod(THREE_SLOTS)]))
     return {
+        "spark.authenticate": "true",
         "spark.kubernetes.container.image": "slotwise",
         "spark.kubernetes.executor.podTemplateFile": str(template),
         # There is no way here to watch pods: they are listed.

@@ -52,6 +52,7 @@ def main() -> None:
 
 def _conf(folder: Path) -> dict[str, str]:
     return {
+        "spark.authenticate": "true",
         "spark.yarn.jars": f"local:{java.spark_home()}/jars/*",
         "spark.yarn.stagingDir": str(folder),
         "spark.yarn.am.extraJavaOptions": QUICK,

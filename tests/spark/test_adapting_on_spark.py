@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +23,7 @@ from slotwise.spark.waiting import await_batch, await_tuples
 from tests.spark.conftest import MODEL
 from tests.spark.elastic import MORE
 from tests.spark.plans import plan, topology
+from tests.spark.programs import told_by
 from tests.spark.running import running, written
 
 pytestmark = pytest.mark.cluster
@@ -85,15 +83,5 @@ def test_machines_are_added_and_given_back_and_no_id_is_lost(
 
 
 def test_an_existing_master_takes_executors_back_and_gives_them_again(tmp_path: Path) -> None:
-    paths = os.pathsep.join(str(path) for path in (ROOT, ROOT / "src"))
-    with (tmp_path / "errors").open("w") as errors:
-        ran = subprocess.run(
-            [sys.executable, "-m", "tests.spark.given_master"],
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            env={**os.environ, "PYTHONPATH": paths},
-            cwd=ROOT,
-        )
-    assert ran.returncode == 0, (tmp_path / "errors").read_text()
-    assert json.loads(ran.stdout) == {"living": [3, 2, 3], "complete": True}
+    told = told_by("given_master", tmp_path)
+    assert told == {"living": [3, 2, 3], "complete": True}

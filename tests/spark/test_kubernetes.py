@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.cluster
+from tests.spark.programs import told_by
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.cluster
 
 
 def test_a_plan_runs_in_pods_and_goes_on_when_one_is_killed(tmp_path: Path) -> None:
-    paths = os.pathsep.join(str(path) for path in (ROOT, ROOT / "src"))
-    with (tmp_path / "errors").open("w") as errors:
-        ran = subprocess.run(
-            [sys.executable, "-m", "tests.spark.on_kubernetes"],
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            env={**os.environ, "PYTHONPATH": paths},
-            cwd=ROOT,
-        )
-    assert ran.returncode == 0, (tmp_path / "errors").read_text()
-    told = json.loads(ran.stdout)
+    """With Spark's authentication; the secret is made for the run."""
+    told = told_by("on_kubernetes", tmp_path)
     # Its nodes have names, so none of the pods is on the other node, which is as large.
     assert told["hosts"] == ["small", "large", "large"]
     assert len(told["placed"]) == len(told["after"]) == 7

@@ -129,6 +129,16 @@ def test_kubernetes_needs_the_name_of_an_image(monkeypatch: pytest.MonkeyPatch) 
     masters.check_conf("yarn", {})
 
 
+def test_a_secret_is_made_where_a_session_needs_one() -> None:
+    asks = {"spark.authenticate": "true"}
+    made, other = (masters.authentication("yarn", asks)["spark.authenticate.secret"] for _ in "ab")
+    assert len(made) == 64
+    assert made != other
+    assert masters.authentication("yarn", {}) == {}
+    assert masters.authentication("spark://host:7077", asks) == {}
+    assert masters.authentication("yarn", {**asks, "spark.authenticate.secret.file": "f"}) == {}
+
+
 def test_yarn_needs_hadoops_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("YARN_CONF_DIR", raising=False)
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)

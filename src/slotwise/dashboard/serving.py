@@ -111,7 +111,6 @@ def _started(
     process.stdin.write(json.dumps(given) + "\n")
     process.stdin.flush()
     return process
-    return process
 
 
 def _await_ready(process: subprocess.Popen[str]) -> None:

@@ -226,7 +226,7 @@ class _Walk:
         handled = self.rate[here] * threads
         times_s = self.waits.mean_s[here] + self.service_s[here]
         self.time_s[position] = handled @ times_s / handled.sum()
-        scv = float(handled @ self.service_scv[here] / handled.sum())
+        scv = float(handled @ self._leaving_scv(here) / handled.sum())
         turns = self.windows.rounding(float(handled.sum() / threads.sum()))
         let_through = self.windows.let_through(self._relaxation_s(here))
         self.leaving[position] = flow.delayed(
@@ -234,6 +234,13 @@ class _Walk:
             handled @ let_through / handled.sum(),
             1 + (scv - 1) * (1 - turns),
         )
+
+    def _leaving_scv(self, here: slice) -> Floats:
+        """Per kind, how irregularly tuples leave a thread, as far as it is due to their services. A
+        long one holds up only what comes meanwhile: exact for M/G/1, and as in Whitt's QNA.
+        """
+        scv, busy = self.service_scv[here], self.rate[here] * self.service_s[here]
+        return np.where(scv > 1, 1 + (scv - 1) * np.minimum(busy, 1.0) ** 2, scv)
 
     def _relaxation_s(self, here: slice) -> Floats:
         """Per kind, how long its queue remembers; a queue that never empties for ever."""

@@ -126,6 +126,17 @@ def test_threads_that_fell_back_and_empty_slots_are_marked(opened: Open) -> None
     expect(page.locator("[data-slot='spare/1']")).to_contain_text("empty")
 
 
+def test_what_is_only_predicted_says_so(opened: Open) -> None:
+    document, history = example()
+    early = {**going_on(document), "observation": None, "decisions": [], "marks": []}
+    columns = {name: type(column)() for name, column in history.items()}
+    page = shown(opened(), early, columns)
+    expect(page.get_by_text("Nothing has been measured")).to_be_visible()
+    expect(page.locator(".details h3")).to_contain_text("predicted")
+    expect(page.locator(".chart")).to_have_count(0)
+    assert threads(page) == planned(document["plans"][str(document["plan"])])
+
+
 def test_all_that_happened_is_marked_on_the_charts(opened: Open) -> None:
     document, history = example()
     document = going_on(document)

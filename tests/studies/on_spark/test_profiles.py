@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -49,21 +48,10 @@ def pipelines(
     benches: Benches,
     kinds: Sequence[str],
     names: Sequence[str] = ("linear", "diamond"),
-    alike: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Pipeline]:
     given = {name: slotwise.load(name) for name in names}
     with lab(Effort(), folder, lambda line: None) as place:
-        return dict(measured_pipelines(place, benches.on, given, Procedure(), kinds, alike))
-
-
-def test_operators_that_take_the_time_of_another_one_have_its_profile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    benches, alike = Benches(monkeypatch), {"pi-1": "pi", "pi-2": "pi"}
-    found = pipelines(tmp_path, benches, ("operator",), ("linear", "finance"), alike)
-    assert found["finance"].profiles["pi-1"] == found["linear"].profiles["pi"]
-    assert "pi-1" not in benches.measured
-    assert benches.measured.count("azure-blob") == 2  # it fetches other objects
+        return dict(measured_pipelines(place, benches.on, given, Procedure(), kinds))
 
 
 def test_what_the_first_pipeline_has_is_not_measured_for_the_second(

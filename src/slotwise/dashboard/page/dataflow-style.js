@@ -32,7 +32,7 @@ export function looks(plan, observation, colours) {
 }
 
 // Back-pressure: tuples wait before an operator that is asked for more than it can do.
-export const isHeld = (load) => load !== undefined && level(load.utilisation)?.name === "over";
+const isHeld = (load) => load !== undefined && level(load.utilisation)?.name === "over";
 
 function operatorLook({ name, threads, kind }, load, seen, colours) {
   const busy = load?.utilisation;

@@ -22,7 +22,7 @@ const STREAM_ROWS = [
 export function Details({ plan, observation, shown }) {
   const { title, rows, predicted, seen } = shown.stream ? stream(plan, observation, shown.stream) : operator(plan, observation, shown.operator);
   return html`<div class="details">
-    <h3>${title}</h3>
+    <h3>${title}${observation ? "" : ", predicted"}</h3>
     <dl>
       ${rows.map(([name, key, write]) => html`<div>
         <dt>${name}</dt>

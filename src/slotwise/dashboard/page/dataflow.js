@@ -103,19 +103,25 @@ function elements(plan, look) {
 }
 
 const [SMALLEST, LARGEST] = [0.8, 1.1];
-const NARROW = 640;
+const NARROW = 800;
 
-// From left to right where there is room, else from top to bottom; scrolled rather than too small
-// to read.
+// From left to right where there is room, on a narrow screen else from top to bottom; scrolled rather
+// than too small to read, and then to the bottleneck.
 function arrange(graph, place) {
   const room = place.parentElement.clientWidth;
-  const rankDir = room < NARROW ? "TB" : "LR";
-  graph.layout({ name: "dagre", rankDir, nodeSep: 22, rankSep: rankDir === "LR" ? 72 : 44, fit: false, animate: false }).run();
-  const box = graph.elements().boundingBox({ includeLabels: false });
+  let box = laidOut(graph, "LR");
+  if (room < NARROW && box.w * SMALLEST > room - 24) box = laidOut(graph, "TB");
   const zoom = Math.min(LARGEST, Math.max(SMALLEST, (room - 24) / box.w));
   place.style.width = `${Math.max(room, box.w * zoom + 24)}px`;
   place.style.height = `${box.h * zoom + 32}px`;
   graph.resize();
   graph.zoom(zoom);
   graph.center();
+  const bottleneck = graph.nodes("[border = 3]");
+  if (bottleneck.nonempty()) place.parentElement.scrollLeft = bottleneck.renderedPosition().x - room / 2;
+}
+
+function laidOut(graph, rankDir) {
+  graph.layout({ name: "dagre", rankDir, nodeSep: 22, rankSep: rankDir === "LR" ? 72 : 44, fit: false, animate: false }).run();
+  return graph.elements().boundingBox({ includeLabels: false });
 }

@@ -1,4 +1,4 @@
-// Figures as people read them, with units. Of what is not known (undefined) it is a dash; null is
+// Figures as people read them, with units, on the same line. Of what is not known (undefined) it is a dash; null is
 // a figure without a bound.
 
 export const UNKNOWN = "–";
@@ -18,9 +18,9 @@ export function figure(value) {
 
 export const rate = (value) => withUnit(value, "/s");
 export const milliseconds = (value) =>
-  typeof value === "number" && value >= 1000 ? `${figure(value / 1000)} s` : withUnit(value, " ms");
+  typeof value === "number" && value >= 1000 ? `${figure(value / 1000)}\u00a0s` : withUnit(value, "\u00a0ms");
 export const percent = (value) =>
-  typeof value === "number" ? `${Math.round(value * 100)} %` : figure(value);
+  typeof value === "number" ? `${Math.round(value * 100)}\u00a0%` : figure(value);
 export const whole = (value) => (typeof value === "number" ? formats[0].format(value) : figure(value));
 export const money = (value) =>
   typeof value === "number" ? `${value.toFixed(2)} per hour` : figure(value);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,6 +46,17 @@ def settings(master: str, executors: int) -> dict[str, str]:
         made["spark.kubernetes.executor.request.cores"] = "1"
         made["spark.kubernetes.executor.podTemplateFile"] = str(EXECUTOR_POD)
     return made
+
+
+def authentication(master: str | None, conf: Mapping[str, str]) -> dict[str, str]:
+    """A secret for a session that needs one and has none. Spark makes it on YARN and Kubernetes,
+    but not where the master's address is ours.
+    """
+    asks = conf.get("spark.authenticate") == "true"
+    has = any(name.startswith("spark.authenticate.secret") for name in conf)
+    if master is None or is_standalone(master) or has or not asks:
+        return {}
+    return {"spark.authenticate.secret": secrets.token_hex(32)}
 
 
 def check(master: str) -> None:

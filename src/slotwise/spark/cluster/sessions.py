@@ -60,7 +60,8 @@ def driver(
         os.environ.setdefault("SPARK_LOCAL_IP", MASTER_HOST)
         # Python workers on this machine have the packages that this program has.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return _made(joined(settings(cluster, name, meters), conf or {}), cluster.master)
+    chosen = joined(settings(cluster, name, meters), conf or {})
+    return _made(chosen | masters.authentication(cluster.master, chosen), cluster.master)
 
 
 def _made(chosen: dict[str, str], master: str | None = None) -> SparkSession:

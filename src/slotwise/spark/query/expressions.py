@@ -141,8 +141,11 @@ def in_users_words(error: PySparkException | Py4JJavaError, fields: list[str]) -
 
 def first_sentence(error: PySparkException | Py4JJavaError) -> str:
     """Spark's message without its class, its SQL state and the plan that follows."""
-    thrown = error.java_exception if isinstance(error, Py4JJavaError) else error
-    text = str(thrown.getMessage() or error).strip().split("\n")[0]
+    if isinstance(error, Py4JJavaError):
+        told = error.java_exception.getMessage() or error.java_exception.toString()
+    else:
+        told = error.getMessage() or error
+    text = str(told).strip().split("\n")[0]
     text = text.partition("] ")[2] or text
     return text.partition(" SQLSTATE")[0].strip().rstrip(".")
 

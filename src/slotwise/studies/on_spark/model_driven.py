@@ -60,10 +60,6 @@ PROCEDURE = Procedure(
     counts=THREAD_COUNTS,
     until_full=True,
 )
-ALIKE = {"pi-1": "pi", "pi-2": "pi"}
-"""Operators of applications that take the time of a micro-DAG's, whatever else they compute: they
-have its profile, as in the paper.
-"""
 WEIGHTED_PARTS = (0.9, 1.2, 1.6)
 """Steps of plans that are routed by weights, of which only the highest rate is asked for."""
 RATE_STEP = 0.02
@@ -106,7 +102,7 @@ def measured(lab: Lab, dags: Sequence[str]) -> Mapping[str, Pipeline]:
     with shared(lambda: prepared(SLOT, lab.progress)) as on:
         platform = measured_platform(lab, on, measure_hops)
         pipelines = {dag: _on_cluster(slotwise.load(dag), platform) for dag in dags}
-        return measured_pipelines(lab, on, pipelines, PROCEDURE, ("operator",), ALIKE)
+        return measured_pipelines(lab, on, pipelines, PROCEDURE, ("operator",))
 
 
 def _on_cluster(pipeline: Pipeline, platform: Platform) -> Pipeline:
@@ -191,7 +187,7 @@ def _trial(name: str, plan: Plan, parts: Sequence[float] = climbing.PARTS) -> Tr
 def _point(key: tuple[str, str], plan: Plan, rows: Mapping[str, Row], effort: Effort) -> Point:
     assert plan.predicted is not None
     seen, routed = Climb.of(rows[" ".join(key)]), rows.get(" ".join((*key, "weighted")))
-    step = RATE_STEP * plan.predicted.capacity
+    step = RATE_STEP * max(plan.predicted.capacity, climbing.LEAST_PART * plan.rate)
     return Point(
         *key,
         plan,
@@ -229,8 +225,7 @@ def told(points: Sequence[Point], effort: Effort) -> Study:
             f"with a CPU quota of {SLOT.cores:g} cores and {SLOT.memory_mb} MB.",
             "Profiles and the platform's costs are measured on the same machine: an operator alone "
             f"in such a slot, with {', '.join(map(str, THREAD_COUNTS))} threads, or until they "
-            "fill the slot. Operators of finance that compute π have the profile of that of "
-            "linear, as in the paper. Sources and sinks have one thread, and no work but hops.",
+            "fill the slot. Sources and sinks have one thread, and no work but hops.",
             "The measured rate is the highest step at which no thread is asked for more than it "
             "can do, or what comes out at the next one, which is more than it can do; steps are "
             f"{', '.join(f'{part:.0%}' for part in climbing.PARTS)} of the predicted capacity, "

@@ -216,11 +216,14 @@ def memory(points: Sequence[Point]) -> tuple[list[float], list[float]]:
 
 
 def _latencies(points: Sequence[Point], way: str, field: str) -> tuple[list[float], list[float]]:
-    """(foreseen, measured) where both are known and finite."""
+    """(foreseen, measured) where both are known and finite, and the plan was foreseen to keep up:
+    what overload takes depends on how long it lasts.
+    """
     pairs = [
         (getattr(getattr(at, way), field), getattr(at.measured, field))
         for point in points
         for at in point.at
+        if getattr(at, way).stable is not False
     ]
     known = [(f, s) for f, s in pairs if f is not None and s is not None and np.isfinite(f)]
     return [f for f, _ in known], [s for _, s in known]

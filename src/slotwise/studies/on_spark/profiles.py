@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 from slotwise.model import Operator, Pipeline, Platform, Profile, SlotwiseError
 from slotwise.profilers.bench import Bench
@@ -44,21 +43,13 @@ def measured_pipelines(
     pipelines: Mapping[str, Pipeline],
     procedure: Procedure,
     kinds: Sequence[str] = ("source", "operator", "sink"),
-    alike: Mapping[str, str] = MappingProxyType({}),
 ) -> Mapping[str, Pipeline]:
     """The pipelines with what was measured in place of their profiles; operators of other `kinds`
-    keep theirs. `alike` has operators by name that get the profile of another one, if that was
-    measured before. `on` starts the bench, if something is left to be measured.
+    keep theirs. `on` starts the bench, if something is left to be measured.
     """
     known: Known = []
     for name, pipeline in pipelines.items():
         operators = [each for each in pipeline.topology.operators if each.kind in kinds]
-        by_name = {operator.name: profile for operator, profile in known}
-        known += [
-            (each, by_name[alike[each.name]])
-            for each in operators
-            if alike.get(each.name) in by_name
-        ]
         new = [operator for operator in operators if _profile_of(operator, known) is None]
         if new:
             known += _profiles(lab, on, name, pipeline, new, procedure)

@@ -1,5 +1,11 @@
 package org.slotwise.placement;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import org.apache.hadoop.security.Credentials;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.spark.SecurityManager$;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.TaskSchedulerImpl;
 import org.apache.spark.scheduler.cluster.YarnClientSchedulerBackend;
@@ -20,7 +26,21 @@ final class PlacedYarnBackend extends YarnClientSchedulerBackend implements Late
   public void start() {
     String master = LateBackend.atOnce(context.conf());
     if (master != null) {
+      shareSecret();
       connect(master, 0);
+    }
+  }
+
+  /** Executors on YARN get the secret with the application; Spark does so for its own master only. */
+  private void shareSecret() {
+    byte[] secret =
+        context.conf().get("spark.authenticate.secret").getBytes(StandardCharsets.UTF_8);
+    Credentials credentials = new Credentials();
+    credentials.addSecretKey(SecurityManager$.MODULE$.SECRET_LOOKUP_KEY(), secret);
+    try {
+      UserGroupInformation.getCurrentUser().addCredentials(credentials);
+    } catch (IOException failed) {
+      throw new UncheckedIOException(failed);
     }
   }
 
