@@ -107,7 +107,7 @@ def keep(picture: bytes, name: str) -> None:
 
 
 def few_colours(image: Image.Image) -> Image.Image:
-    """Its most frequent colours, those of areas, stay as they are; edges of letters have more."""
+    """With its most frequent colours as they are: those of areas; edges of letters have more."""
     counts = image.getcolors(image.width * image.height)
     assert counts is not None
     frequent = heapq.nlargest(COLOURS, counts, key=itemgetter(0))
