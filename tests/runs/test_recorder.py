@@ -67,7 +67,7 @@ def test_a_run_under_a_controller_is_read_back(tmp_path: Path) -> None:
 
 
 def test_what_became_of_each_change_is_kept_also_after_the_next_one(tmp_path: Path) -> None:
-    with live_run(tmp_path, PLAN, "look-ahead", factor=2) as run:
+    with live_run(tmp_path, PLAN, "p-deployer:seconds=10", factor=3) as run:
         for _ in range(22):
             run.period()
     with Runs.opened(run.path) as runs:

@@ -30,7 +30,7 @@ placers: [sam, {topology: {alpha: 0.2}}]
 seeds: [0, 1]
 simulation: {tuples: 300}
 """
-LONG = GRID.replace("[0, 1]", str(list(range(100)))).replace("300", "100000")
+LONG = GRID.replace("[0, 1]", str(list(range(100)))).replace("300", "1000000")
 """Takes far longer than a test may be kept from its core: it can be stopped in the middle."""
 
 
