@@ -29,9 +29,10 @@ class Exact:
 
     Phase 1 looks for the fewest slots, from the better of SAM's packing and best fit by falling
     size. Phase 2 keeps that number and looks for the least traffic between nodes, after
-    exchanging slots and bundles while that helps. The placement says what was proven within the
-    `effort`: `proven_bound` is the fewest slots that any placement of whole bundles needs. A case
-    too large for a search gets the start, and the bound of all needs against the largest slots.
+    exchanging slots and bundles while that helps. The answer is never worse than SAM's. It says
+    what was proven within the `effort`: `proven_bound` is the fewest slots that any placement of
+    whole bundles needs. A case too large for a search gets the start, and the bound of all needs
+    against the largest slots.
 
     Effort is counted in CP-SAT's deterministic seconds, never by the clock, with one thread and
     a fixed seed: the same input gives the same answer, however busy the machine. Exponential at
@@ -56,7 +57,8 @@ class Exact:
         bundles = BundleTable.of(allocation)
         if refusal := too_big(self.name, allocation, bundles, cluster):
             return refusal
-        start = _start(problem, bundles)
+        packings = _packings(problem, bundles)
+        start = min(packings, key=_used, default=None)
         packing = fewest_slots(bundles, cluster, start, self.effort)
         if packing.slots is None:
             return self._refusal(packing, cluster)
@@ -68,7 +70,8 @@ class Exact:
             thread_node = cluster.slot_node[np.repeat(slots, bundles.threads)]
             return traffic_between_nodes(problem, thread_node)
 
-        slots = min((improved, quietest.slots), key=leaving)
+        as_few = [slots for slots in packings if _used(slots) == _used(packing.slots)]
+        slots = min((improved, quietest.slots, *as_few), key=leaving)
         return Placement(
             self.name,
             tuple(allocation.threads.tolist()),
@@ -78,7 +81,7 @@ class Exact:
         )
 
     def _slots_reason(self, slots: NDArray[np.int64], packing: Packing) -> str:
-        used = len(np.unique(slots))
+        used = _used(slots)
         if used <= packing.bound:
             return f"{counted(used, 'slot')} used: proven to be the fewest"
         return (
@@ -111,15 +114,22 @@ class Exact:
         return Refusal(self.name, explanation, resource="slots", missing=float(missing))
 
 
-def _start(problem: PlacementProblem, bundles: BundleTable) -> NDArray[np.int64] | None:
-    """SAM's packing, or best fit by falling size where that needs fewer slots; None if neither.
+def _packings(problem: PlacementProblem, bundles: BundleTable) -> list[NDArray[np.int64]]:
+    """Those of SAM's rule and of best fit by falling size, and SAM's own; without incomplete ones.
 
-    Parts are not kept apart: fewer slots come first here, and traffic is lowered afterwards.
+    SAM keeps independent parts apart. The others do not: fewer slots come first here, and traffic
+    is lowered afterwards.
     """
-    parts = Parts.as_one(problem.allocation)
-    sweeps = bundles.sweeps(problem.topology, parts)
+    parts = Parts.of(problem.topology, problem.allocation)
+    together = Parts.as_one(problem.allocation)
+    sweeps = bundles.sweeps(problem.topology, together)
     size = np.maximum(bundles.cpu, bundles.mem)
     falling = sweeps[np.lexsort((-size[sweeps], ~bundles.full[sweeps]))]
-    fitted = [fit(bundles, order, parts, problem.cluster) for order in (sweeps, falling)]
-    complete = [f.slots for f in fitted if f.unplaced is None]
-    return min(complete, key=lambda slots: len(np.unique(slots)), default=None)
+    ways = [(sweeps, together), (falling, together)]
+    ways.append((bundles.sweeps(problem.topology, parts), parts))
+    fitted = [fit(bundles, order, kept, problem.cluster) for order, kept in ways]
+    return [each.slots for each in fitted if each.unplaced is None]
+
+
+def _used(slots: NDArray[np.int64]) -> int:
+    return len(np.unique(slots))
