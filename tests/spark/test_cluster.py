@@ -21,6 +21,7 @@ from slotwise.spark.cluster import processes, quotas
 from slotwise.spark.cluster.folders import PREFIX, passing_folder
 from tests.builders import cluster as model_cluster
 from tests.spark.conftest import wait_until
+from tests.spark.programs import told_by
 
 pytestmark = pytest.mark.cluster
 
@@ -128,6 +129,10 @@ def test_a_process_that_ends_at_once_is_told_with_its_complaint(
         cluster.embedded(ONE_SLOT, threads_per_slot=1),
     ):
         pass
+
+
+def test_a_later_session_has_its_own_jars(tmp_path: Path) -> None:
+    assert told_by("other_jars", tmp_path) == [False, True]
 
 
 def test_a_second_session_in_one_program_is_refused(

@@ -24,6 +24,8 @@ FUNCTIONS = "org.slotwise.Functions"
 
 GIVEN = "slotwise.settings"
 """A property of the driver's Java: the names of the settings that it was started with."""
+JARS = "slotwise.jars"
+"""Another one: the jars that it was started with, as they were given."""
 
 
 def session(
@@ -84,6 +86,7 @@ def _made(chosen: dict[str, str], master: str | None = None) -> SparkSession:
     system = jvm.java.lang.System
     if system.getProperty(GIVEN) is None:
         system.setProperty(GIVEN, ",".join(chosen))
+        system.setProperty(JARS, chosen["spark.jars"])
     return made
 
 
@@ -194,9 +197,10 @@ def has_functions(spark: SparkSession) -> bool:
 
 
 def _take_gateway(chosen: Mapping[str, str]) -> None:
-    """A driver's Java takes its class path and its options at its start. One that was started with
-    others, by a session that has ended since, is ended; Spark then starts another one. The other
-    settings with which it was started are its properties, and would be those of every session.
+    """A driver's Java takes its class path, its jars and its options at its start. One that was
+    started with others, by a session that has ended since, is ended; Spark then starts another one.
+    The other settings with which it was started are its properties, and would be those of every
+    session.
     """
     from pyspark import SparkContext
 
@@ -207,8 +211,11 @@ def _take_gateway(chosen: Mapping[str, str]) -> None:
         return
     system = jvm.java.lang.System
     before = (system.getProperty(GIVEN) or "").split(",")
-    at_launch = [name for name in AT_LAUNCH if name in chosen or name in before]
-    if any((system.getProperty(name) or "") != chosen.get(name, "") for name in at_launch):
+    at_launch = {name: name for name in AT_LAUNCH if name in chosen or name in before}
+    at_launch["spark.jars"] = JARS  # Spark's own property has them as addresses
+    if any(
+        (system.getProperty(at) or "") != chosen.get(name, "") for name, at in at_launch.items()
+    ):
         gateway.end_java(SparkContext._gateway)
         return
     for name in set(before) - set(chosen):
