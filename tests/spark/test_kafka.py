@@ -340,8 +340,9 @@ def test_a_topic_in_micro_batches(topics: Topics, tmp_path: Path) -> None:
         },
     )
     made = plan(of, {"orders": 2, "choose": 2}, on=MODEL, rate=100, engine="micro-batch")
+    topics.send(300)
     with running(topics.spark, made, tmp_path) as run:
-        await_tuples(run)  # there are none: it is idle
+        await_tuples(run)
         for _ in range(2):
             topics.send(300)
             wait_until(lambda: run.tick() or topics.all_large(), query=run.query)
