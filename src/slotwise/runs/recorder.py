@@ -1,7 +1,7 @@
 """A run written down while it goes on, in a thread of its own, so that the run is never slowed.
 
 Whoever watches a run each second hands on what was seen (`saw`), the loop hands on its steps
-(`stepped`). Both return at once. What cannot be written is told once, and the run goes on.
+(`stepped`). Both return at once. What cannot be written is reported once, and the run goes on.
 """
 
 from __future__ import annotations

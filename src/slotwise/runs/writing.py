@@ -274,7 +274,7 @@ def _step_data(step: Step) -> dict[str, Any]:
 
 
 def _is_told(step: Step, before: Step | None) -> bool:
-    """A decision to change; a recommendation that stands is told once."""
+    """A decision to change; a recommendation that stands is written once."""
     if step.outcome in ("applied", "refused"):
         return True
     if step.outcome != "recommended" or step.decision is None:
