@@ -38,10 +38,8 @@ def of_java(frame: DataFrame, operator: int, logic: Logic) -> tuple[Column, bool
     registered = f"slotwise_java_{operator}"
     jvm: Any = frame.sparkSession._jvm
     session: Any = frame.sparkSession._jsparkSession
-    written = jvm.org.slotwise.work.JavaOperator(name)
-    call = jvm.org.apache.spark.sql.functions.udf(written, session.parseDataType(made.json()))
-    # It is called once for a tuple, whatever its result is used for.
-    session.udf().register(registered, call.asNondeterministic())
+    call = jvm.org.slotwise.work.JavaOperator.function(name, session.parseDataType(made.json()))
+    session.udf().register(registered, call)
     names = [*RESERVED, *fields_of(frame, own)]
     row = functions.struct(*(field(own, each).alias(each) for each in names))
     return functions.call_udf(registered, row), kind == "where"

@@ -9,6 +9,9 @@ import org.apache.spark.api.java.function.MapFunction;
 import org.apache.spark.sql.ForeachWriter;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.expressions.UserDefinedFunction;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
 
 /**
  * What an operator in Java or Scala computes of a tuple, a row with its fields, {@code id} and {@code
@@ -21,6 +24,14 @@ public final class JavaOperator implements UDF1<Row, Object> {
 
   public JavaOperator(String type) {
     this.type = type;
+  }
+
+  /**
+   * A function of columns with results of this type, called once for a tuple, whatever its result is
+   * used for. Made here, because Python finds the overloads of {@code udf} in any order.
+   */
+  public static UserDefinedFunction function(String type, DataType made) {
+    return functions.udf(new JavaOperator(type), made).asNondeterministic();
   }
 
   @Override
