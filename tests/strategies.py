@@ -114,8 +114,8 @@ profile_forms = st.builds(
     st.none() | measurements,
 )
 platforms = st.builds(
-    Platform,
-    *[not_negative] * 3,
+    lambda slot, polling, others, *more: Platform(slot, polling + others, polling, *more),
+    *[not_negative] * 4,
     *[st.builds(Hop, *[not_negative] * 4)] * 3,
     *[not_negative] * 6,
     positive,

@@ -10,6 +10,7 @@ from slotwise.model import (
     FixedLoad,
     Hop,
     Measurement,
+    ModelError,
     NetworkDelays,
     Plan,
     Platform,
@@ -114,6 +115,37 @@ def test_an_experiment_has_measured_what_its_other_threads_take_when_idle() -> N
     table = ProfileForms(table=WAITING, measurement=replace(MEASURED, cores=0.25))
     predicted = predict(on(Platform(thread_cpu=0.02, cores=0.25), waiting(table)))
     assert predicted.slots[0].cpu == pytest.approx(4 * 0.08 + (0.4 - 0.24) * 20 / 40)
+
+
+def test_busy_threads_do_not_poll() -> None:
+    """Four threads that are busy half of the time take 0.02 of a core each, and for the other half
+    0.01 more.
+    """
+    polling = Platform(thread_cpu=0.03, polling_cpu=0.01, cores=0.25)
+    predicted = predict(on(polling, waiting(ServiceRate(10.0, cpu=0.0))))
+    assert [slot.cpu for slot in predicted.slots[:3]] == pytest.approx([0.4, 0.12, 0.12])
+
+
+def test_polling_leaves_the_capacity_alone() -> None:
+    """At their peak the threads look for no input: 0.02 of a core each leaves room for all."""
+    polling = Platform(thread_cpu=0.0625 + 0.01, polling_cpu=0.01, cores=0.25)
+    predicted = predict(on(polling, waiting(ServiceRate(10.0, cpu=0.0))))
+    assert predicted.capacity == pytest.approx(40.0)
+
+
+def test_an_experiment_has_measured_threads_that_do_not_poll() -> None:
+    """0.4 of a slot with four busy threads at 40/s, above one that waits: 4 · 0.08 - 0.12 of that
+    is theirs beside tuples. At the peak the slot takes what was measured, and that one's 0.12.
+    """
+    table = ProfileForms(table=WAITING, measurement=replace(MEASURED, cores=0.25))
+    polling = Platform(thread_cpu=0.03, polling_cpu=0.01, cores=0.25)
+    predicted = predict(on(polling, waiting(table)), 40.0)
+    assert predicted.slots[0].cpu == pytest.approx(0.4 + 0.12)
+
+
+def test_polling_is_a_part_of_what_threads_take() -> None:
+    with pytest.raises(ModelError, match=r"polling_cpu 0\.02 is a part of thread_cpu"):
+        Platform(thread_cpu=0.01, polling_cpu=0.02)
 
 
 def test_cpu_counts_in_slots_and_time_in_cores() -> None:

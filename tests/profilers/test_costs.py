@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from slotwise.model import SlotwiseError
 from slotwise.profilers import platform
 from slotwise.profilers.bench import Idle
+from slotwise.profilers.case import Case
 from slotwise.profilers.costs import service_rate, sojourn_ms, task_costs
 from slotwise.profilers.platform import explain
 from slotwise.profilers.trial import Distance, Trial
@@ -124,21 +125,26 @@ def test_both_ends_of_a_hop_within_the_slot_count() -> None:
 def test_hops_of_a_small_slot_are_those_that_made_the_trials(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """0.2 ms for a buffer, 5 µs for a tuple, 4 ms for a hop, 5 ms/s for a waiting thread."""
+    """0.2 ms for a buffer, 5 µs for a tuple, 4 ms for a hop; 5 ms/s for a waiting thread, 3 for one
+    that is busy.
+    """
 
-    def made(bench: object, case: object, threads: int, rate: float, *_: object) -> Trial:
+    def made(bench: object, case: Case, threads: int, rate: float, *_: object) -> Trial:
         far = replace(trial(threads, rate), emitted_rate=rate, source="cluster", next_hop="cluster")
         cores = 0.005 * (threads - 1)
+        if case.name.startswith("busy"):
+            cores -= 0.002 * rate * platform.BUSY_MS / 1000
         if rate != platform.IDLE_RATE:
             cores += 2e-4 * platform.buffers_per_s(far, platform.SMALL_BYTES) + 5e-6 * rate
         return replace(far, cpu_cores=cores, service_ms=0.5, latency_ms=8.5)
 
     monkeypatch.setattr(platform, "trial", made)
-    monkeypatch.setattr(platform, "passing", lambda bench, size_bytes: None)
+    monkeypatch.setattr(platform, "records", lambda bench, size_bytes: None)
     bench = SimpleNamespace(idle=Idle(0.03, 47.0), cores=0.25)
     found, trials = platform.measure_hops(bench)  # type: ignore[arg-type]
     assert found.between_nodes.send_buffer_us == pytest.approx(200.0)
     assert (found.slot_cpu, found.thread_cpu) == pytest.approx((0.025, 0.005))
+    assert found.polling_cpu == pytest.approx(0.002)
     assert found.between_nodes.receive_us == pytest.approx(2.5)
     assert found.in_slot == found.in_node == found.between_nodes
     assert found.in_slot.delay_ms == pytest.approx(4.0)

@@ -75,6 +75,7 @@ def test_the_platform() -> None:
     assert "within a slot 4.00 0.50 140.0 3.25" in shown
     assert "between nodes 40.0 0 0 0" in shown
     assert "A slot without tuples 0.0123 cores, each thread 0, 80.0 MB" in shown
+    assert "A busy thread 0 cores beside its tuples" in shown
     assert "Source 6.00 µs of CPU per tuple" in shown
     assert "Sink 7.00 µs of CPU per tuple" in shown
     assert "Meters 0.75 µs of CPU per tuple" in shown

@@ -46,6 +46,8 @@ hops = st.builds(
 platforms = st.builds(
     Platform,
     slot_cpu=st.sampled_from([0.0, 0.02]),
+    thread_cpu=st.sampled_from([0.004, 0.006]),
+    polling_cpu=st.sampled_from([0.0, 0.004]),
     in_slot=hops,
     in_node=hops,
     between_nodes=hops,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from slotwise.model.errors import ModelError
 from slotwise.model.limits import check_range, not_negative, positive, set_fields
 from slotwise.model.measurement import Measurement
 
@@ -47,6 +48,9 @@ class Platform:
     """Cores that a slot in use takes without threads."""
     thread_cpu: float = 0.0
     """Cores that each of its threads takes without tuples, beside that."""
+    polling_cpu: float = 0.0
+    """The part of `thread_cpu` that a thread takes only while it waits for tuples, looking for
+    them; the rest it takes while it is busy, too. In cores."""
     slot_memory_mb: float = 0.0
     """Memory that a slot in use takes without tuples."""
     in_slot: Hop = Hop()
@@ -80,6 +84,12 @@ class Platform:
                 figure = not_negative(value, f"platform {field.name}", path=path)
                 check_range(figure, f"platform {field.name}", path=path)
                 set_fields(self, **{field.name: figure})
+        if self.polling_cpu > self.thread_cpu:
+            raise ModelError(
+                f"platform polling_cpu {self.polling_cpu:g} is a part of thread_cpu, "
+                f"which is {self.thread_cpu:g}",
+                path=("platform", "polling_cpu"),
+            )
 
     @property
     def hops(self) -> tuple[Hop, Hop, Hop]:

@@ -166,7 +166,8 @@ def _work(
     # A queue that is just full never empties; a slot short of CPU holds up all its threads.
     overloaded = (most >= capacity * (1 - 1e-9)) | (slowed < 1 - 1e-9)
     busy = np.where(groups.fixed, 1.0, np.minimum(arriving / groups.peak, 1.0))
-    cpu = (groups.always_cpu + groups.cpu * busy) * slowed
+    waiting = np.where(groups.fixed, groups.waiting_cpu, groups.waiting_cpu * (1 - busy))
+    cpu = (groups.always_cpu + waiting + groups.cpu * busy) * slowed
     return Work(capacity, overloaded & ~groups.fixed, cpu, service_scv, loaded)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from slotwise.prediction.buffers import Buffers
 
 Floats = NDArray[np.float64]
-_AT_PEAK = ("peak", "cpu", "mem", "always_cpu", "always_mem")
+_AT_PEAK = ("peak", "cpu", "mem", "always_cpu", "always_mem", "waiting_cpu")
 """What a part of a group's threads has its part of."""
 
 
@@ -31,7 +31,8 @@ class Groups:
 
     `peak` is the model's rate at that thread count on that node, infinite where threads take no
     time (a fixed load); `cpu` and `mem` are what the group takes at its peak, in reference slots,
-    `always_cpu` and `always_mem` what it takes at any rate. Each slot in use takes `idle_cpu` and
+    `always_cpu` and `always_mem` what it takes at any rate, `waiting_cpu` what it takes beside that
+    as far as its threads wait for tuples. Each slot in use takes `idle_cpu` and
     `idle_mem` beside its groups; and for buffers what `buffers` says at each input rate, or, once
     a rate is chosen (`at`), `buffers_cpu` [slot]. `leads` marks thread 0 of an operator that
     `global` grouping feeds: it is a group of its own, since it gets more. `alone` is the part of
@@ -53,6 +54,7 @@ class Groups:
     keyed_most: Floats
     always_cpu: Floats
     always_mem: Floats
+    waiting_cpu: Floats
     operators: int
     idle_cpu: float = 0.0
     idle_mem: float = 0.0
@@ -122,7 +124,7 @@ def groups_of(pipeline: Pipeline, cluster: Cluster, placement: Placement) -> Gro
     operator, slot, threads = placement.groups
     figures = np.zeros((3, len(operator)))
     alone = np.full(len(operator), np.nan)
-    always = np.zeros((2, len(operator)))
+    always, waiting = np.zeros((2, len(operator))), np.zeros(len(operator))
     speed = cluster.slot_cpu[slot]
     bounds = np.searchsorted(operator, np.arange(len(placement.threads) + 1))
     sent = sent_per_tuple(pipeline.topology, placement.threads)
@@ -140,25 +142,25 @@ def groups_of(pipeline: Pipeline, cluster: Cluster, placement: Placement) -> Gro
             if measurement is not None and measurement.source == "experiment":
                 alone[here] = np.minimum(rate / (threads[here] * table.at(1).rate), 1.0)
     platform, profiles = pipeline.platform, pipeline.profiles
-    always[0] += threads * platform.thread_cpu / platform.cores
+    always[0] += threads * (platform.thread_cpu - platform.polling_cpu) / platform.cores
+    waiting += threads * platform.polling_cpu / platform.cores
     leads = np.zeros(len(operator), dtype=np.bool_)
     unkeyed = np.zeros(len(operator))
     peak, cpu, mem = figures
     groups = Groups(
-        *(
-            operator,
-            slot,
-            threads,
-            peak,
-            cpu,
-            mem,
-            leads,
-            alone,
-            unkeyed,
-            unkeyed,
-            always[0],
-            always[1],
-        ),
+        operator=operator,
+        slot=slot,
+        threads=threads,
+        peak=peak,
+        cpu=cpu,
+        mem=mem,
+        leads=leads,
+        alone=alone,
+        keyed=unkeyed,
+        keyed_most=unkeyed,
+        always_cpu=always[0],
+        always_mem=always[1],
+        waiting_cpu=waiting,
         operators=len(placement.threads),
         idle_cpu=platform.slot_cpu / platform.cores,
         idle_mem=platform.slot_memory_mb / profiles.slot_memory_mb,

@@ -155,11 +155,13 @@ def _platform_overheads(
 def _without_idle_threads(
     groups: Groups, platform: Platform, measured: NDArray[np.bool_]
 ) -> Groups:
-    """An experiment's CPU is above that of a slot with one thread and no tuples: what the other
-    threads took without tuples is in it, and counts at any rate already (`always_cpu`).
+    """An experiment's CPU is above that of a slot with one thread and no tuples: what its threads
+    took beside tuples while they were busy is in it, but for what that one took. It counts at any
+    rate already (`always_cpu`).
     """
-    others = (groups.threads - 1) * platform.thread_cpu / platform.cores
-    left = np.maximum(groups.cpu - others, LEAST_OWN * groups.cpu)
+    busy = groups.threads * (platform.thread_cpu - platform.polling_cpu)
+    included = (busy - platform.thread_cpu) / platform.cores
+    left = np.maximum(groups.cpu - included, LEAST_OWN * groups.cpu)
     return replace(groups, cpu=np.where(measured, left, groups.cpu))
 
 

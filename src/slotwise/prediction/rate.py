@@ -163,10 +163,12 @@ def _mixed_shares(
 
 
 def cpu_need(groups: Groups, arriving: Floats, slots: int) -> tuple[Floats, Floats]:
-    """Per slot: CPU needed by `arriving` tuples/s, and at any rate: by fixed loads, and idle.
+    """Per slot: CPU needed by `arriving` tuples/s more than without any; and without any: by fixed
+    loads, by threads that wait, and idle.
 
     What `groups.buffers` needs is in neither.
     """
-    busy = np.where(groups.fixed, 0.0, groups.cpu * arriving / groups.peak)
-    always = groups.per_slot(groups.always_cpu, slots) + groups.beside_cpu(slots)
-    return groups.per_slot(busy, slots), always
+    more = groups.cpu - groups.waiting_cpu
+    busy = np.where(groups.fixed, 0.0, more * arriving / groups.peak)
+    always = groups.per_slot(groups.always_cpu + groups.waiting_cpu, slots)
+    return groups.per_slot(busy, slots), always + groups.beside_cpu(slots)

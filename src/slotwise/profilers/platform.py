@@ -6,7 +6,8 @@ slot is explained by least squares:
     cores = buffers received · b + buffers sent · b + tuples · t + threads · i
 
 `b` is the CPU for a buffer at either end, `t` for a tuple that is received, metered and sent on,
-`i` for a thread that only waits for tuples, which is measured by itself.
+`i` for a thread that only waits for tuples, which is measured by itself. A thread that is busy
+takes less than that: it does not look for tuples. Threads that are busy without CPU show how much.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ FLUSH_MS = 5.0
 BUFFER_BYTES = 32768.0
 SMALL_BYTES, LARGE_BYTES = 100, 4000
 IDLE_THREADS = 16
+BUSY_MS = 400
+"""For a tuple of the operator whose threads are busy without CPU: long, so that tuples are few."""
+BUSY = 0.9
+"""The part of the time in which they are busy."""
 IDLE_RATE = 1.0
 WARM_RATE = 20_000.0
 LOW_RATE = 100.0
@@ -70,6 +75,24 @@ def measure_idle_thread(bench: Bench, case: Case) -> float:
     return seen.cpu_cores / (IDLE_THREADS - 1)
 
 
+def measure_polling(bench: Bench, explained: Explained, thread_cores: float) -> float:
+    """The part of `thread_cores` that a thread takes only while it waits for tuples: what threads
+    take less that are busy without CPU. `bench.idle` has been measured.
+    """
+    seen = trial(bench, _busy(bench), IDLE_THREADS, BUSY * IDLE_THREADS * 1000 / BUSY_MS, TIMES)
+    of_tuples = buffers_per_s(seen, SMALL_BYTES) * explained.buffer_s
+    of_tuples += seen.rate * explained.tuple_s
+    each = (seen.cpu_cores - of_tuples + thread_cores) / IDLE_THREADS
+    busy = min(seen.rate * BUSY_MS / 1000 / IDLE_THREADS, 1.0)
+    return min(max(thread_cores - each, 0.0) / max(busy, 1e-9), thread_cores)
+
+
+def _busy(bench: Bench) -> Case:
+    expr = f"IF(wait_us({1000 * BUSY_MS}) > 0, value, NULL)"
+    operator = Operator(f"busy for {BUSY_MS} ms", "operator", 1.0, Logic(expr=expr))
+    return Case(operator, records(bench, SMALL_BYTES))
+
+
 def measure_platform(
     bench: Bench, progress: Callable[[str], None] = lambda sentence: None
 ) -> tuple[Platform, tuple[Trial, ...]]:
@@ -91,6 +114,8 @@ def measure_platform(
     progress(f"a thread without tuples takes {thread_cores:.4f} cores")
     remote = [seen(small, threads, rate) for threads in THREADS for rate in RATES]
     explained = explain(remote, thread_cores)
+    polling_cores = measure_polling(bench, explained, thread_cores)
+    progress(f"of that {polling_cores:.4f} only while it waits for tuples")
     per_kb_s = _per_kb_s(seen(large, 1, HIGH_RATE / 4), explained)
     delays = {far: _delay_ms(seen(small, 1, LOW_RATE, far)) for far in ("slot", "node", "cluster")}
     node = explain([seen(small, 1, rate, "node") for rate in (RATES[0], HIGH_RATE)])
@@ -100,6 +125,7 @@ def measure_platform(
         Platform(
             slot_cpu=max(bench.idle.cpu_cores - thread_cores, 0.0),
             thread_cpu=thread_cores,
+            polling_cpu=polling_cores,
             slot_memory_mb=bench.idle.memory_mb,
             in_slot=_hop(slot, per_kb_s, delays["slot"]),
             in_node=_hop(node, per_kb_s, delays["node"]),
@@ -136,12 +162,16 @@ def measure_hops(
         )
     # What disturbs a trial only makes tuples later.
     delay_ms = min(_delay_ms(each) for each in trials)
-    hop = _hop(explain(trials, thread_cores), 0.0, delay_ms)
+    explained = explain(trials, thread_cores)
+    polling_cores = measure_polling(bench, explained, thread_cores)
+    progress(f"of that {polling_cores:.4f} only while it waits for tuples")
+    hop = _hop(explained, 0.0, delay_ms)
     progress(f"a hop takes {hop.delay_ms:.1f} ms, a buffer {hop.send_buffer_us:.0f} µs of CPU")
     return (
         Platform(
             slot_cpu=max(bench.idle.cpu_cores - thread_cores, 0.0),
             thread_cpu=thread_cores,
+            polling_cpu=polling_cores,
             slot_memory_mb=bench.idle.memory_mb,
             in_slot=hop,
             in_node=hop,

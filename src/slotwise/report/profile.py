@@ -62,6 +62,8 @@ def platform_report(platform: Platform) -> RenderableType:
         hops.add_row(distance, *map(figure, hop_figures(hop)))
     others = table("The engine itself", "")
     others.add_row("A slot without tuples", _idle(platform))
+    busy = platform.thread_cpu - platform.polling_cpu
+    others.add_row("A busy thread", f"{shown(busy)} cores beside its tuples")
     others.add_row("Source", f"{figure(platform.source_us)} µs of CPU per tuple")
     others.add_row("Sink", f"{figure(platform.sink_us)} µs of CPU per tuple")
     others.add_row("Meters", f"{figure(platform.meter_us)} µs of CPU per tuple")

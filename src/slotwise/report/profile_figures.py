@@ -124,6 +124,7 @@ def _platform_tables(platform: Platform) -> list[Table]:
     others: tuple[tuple[Cell, ...], ...] = (
         ("a slot without threads, cores", platform.slot_cpu),
         ("a thread without tuples, cores", platform.thread_cpu),
+        ("of that only while it waits, cores", platform.polling_cpu),
         ("a slot without tuples, MB", platform.slot_memory_mb),
         ("source, µs of CPU per tuple", platform.source_us),
         ("sink, µs of CPU per tuple", platform.sink_us),

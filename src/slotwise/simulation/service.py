@@ -25,7 +25,7 @@ from slotwise.prediction.buffers import Buffers
 from slotwise.prediction.contention import loaded_part
 from slotwise.prediction.groups import Groups, groups_of, shares_by_weight, summed
 from slotwise.prediction.overheads import overheads_of
-from slotwise.prediction.rate import own_shares, slot_cpu, stream_shares
+from slotwise.prediction.rate import cpu_need, own_shares, slot_cpu, stream_shares
 from slotwise.rates import ArrivalRates, arrival_rates
 from slotwise.simulation.kernels.draws import (
     DETERMINISTIC,
@@ -51,7 +51,7 @@ class ThreadFigures(NamedTuple):
     """[thread, distance], for each tuple that is sent."""
     receive_s: Floats
     cpu: Floats
-    """While it is busy."""
+    """While it is busy, more than while it waits."""
     mem: Floats
     always_cpu: Floats
     """Busy or not."""
@@ -94,9 +94,9 @@ def thread_figures(plan: Plan, rate: float, drawn: Keys) -> ThreadFigures:
         visit_s=(overheads.visit / hop_speed)[first][mine],
         send_s=(overheads.send / hop_speed[:, None])[first][mine],
         receive_s=(overheads.receive / hop_speed[:, None])[first][mine],
-        cpu=of_thread(charged.cpu / slowed),
+        cpu=of_thread((charged.cpu - charged.waiting_cpu) / slowed),
         mem=of_thread(charged.mem),
-        always_cpu=of_thread(charged.always_cpu / slowed),
+        always_cpu=of_thread((charged.always_cpu + charged.waiting_cpu) / slowed),
         always_mem=of_thread(charged.always_mem),
         slowed=slowed[first][mine],
         buffers=charged.buffers,
@@ -108,14 +108,15 @@ def _slowdown(groups: Groups, plan: Plan, arriving: Floats) -> Floats:
     cluster = plan.cluster
     busy = np.where(groups.fixed, 1.0, np.minimum(arriving / groups.peak, 1.0))
     need = slot_cpu(groups, arriving, cluster.slots)
-    always = groups.per_slot(groups.always_cpu, cluster.slots) + groups.beside_cpu(cluster.slots)
+    _, always = cpu_need(groups, arriving, cluster.slots)
+    more = groups.cpu - groups.waiting_cpu
     factor = np.ones(cluster.slots)
     for slot in np.flatnonzero(need > cluster.slot_cpu * (1 + 1e-9)).tolist():
         here = groups.slot == slot
         ours = here & ~groups.fixed
         # Fixed loads do not slow down; a thousandth of a core is left even where they take all.
         left = max(float(cluster.slot_cpu[slot] - always[slot]), 1e-3)
-        factor[slot] = _fair_factor(groups.cpu[ours], busy[ours], left)
+        factor[slot] = _fair_factor(more[ours], busy[ours], left)
     return factor
 
 

@@ -143,6 +143,10 @@ class PlatformDocument(Document):
         default=Platform.thread_cpu,
         description="Cores that each thread in a slot takes without tuples.",
     )
+    polling_cpu: NotNegative = Field(
+        default=Platform.polling_cpu,
+        description="Part of thread_cpu that a thread takes only while it waits for tuples.",
+    )
     slot_memory_mb: NotNegative = Field(
         default=Platform.slot_memory_mb, description="Memory that a slot takes without tuples."
     )

@@ -46,10 +46,15 @@ def test_where_the_first_step_is_unstable_the_peak_is_what_came_out() -> None:
     assert climb(step(50, False), step(70, False)).peak == pytest.approx(45)
 
 
-@pytest.mark.parametrize(("part", "rate"), [(0.5, 50), (0.7, 70), (0.9, 90), (1.0, 100)])
-def test_the_nearest_stable_step(part: float, rate: float) -> None:
+def test_the_nearest_stable_steps() -> None:
     seen = climb(*(step(rate) for rate in (50, 70, 90, 100)), step(105, False), step(110, False))
-    assert seen.nearest(part).rate == rate
+    assert [near.rate for near in seen.nearest_to((0.5, 0.7, 0.9))] == [50, 70, 90]
+    assert [near.rate for near in seen.nearest_to((0.1, 0.2, 1.0))] == [50, 100]
+
+
+def test_a_climb_is_over_once_a_step_was_too_much() -> None:
+    assert climb(step(50), step(70, False), step(80, False)).is_over
+    assert not climb(step(50), step(70)).is_over
 
 
 def test_a_climb_survives_a_journal() -> None:

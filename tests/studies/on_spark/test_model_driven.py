@@ -15,7 +15,15 @@ from slotwise.simulation import simulate
 from slotwise.studies.on_spark import model_driven
 from slotwise.studies.on_spark.climbing import Step
 from slotwise.studies.on_spark.model_driven import highest_plan, told
-from slotwise.studies.on_spark.points import At, Point, rate_accuracy_table, weights_table
+from slotwise.studies.on_spark.points import (
+    At,
+    Point,
+    rate_accuracy_table,
+    rate_table,
+    use_accuracy_table,
+    use_table,
+    weights_table,
+)
 from slotwise.studies.study import Effort
 from tests.studies.on_spark.made import climb, step
 
@@ -37,12 +45,12 @@ def point(pair: str, measured_part: float) -> Point:
         *(replace(step(rate), slot_cpu=cpu) for rate in rates),
         memory_mb=(99.0,) * plan.cluster.slots,
     )
-    at = tuple(_at(plan, seen.nearest(part), part) for part in (0.5, 0.7, 0.9))
+    at = tuple(_at(plan, step) for step in seen.nearest_to((0.5, 0.7, 0.9)))
     return Point("linear", pair, plan, capacity, seen, at, weighted=seen)
 
 
-def _at(plan: Plan, seen: Step, part: float) -> At:
-    return At(part, seen, predict(plan, seen.rate), simulate(plan, seen.rate, tuples=2000))
+def _at(plan: Plan, seen: Step) -> At:
+    return At(seen, predict(plan, seen.rate), simulate(plan, seen.rate, tuples=2000))
 
 
 @pytest.mark.parametrize("pair", ["lsa+r-storm", "mba+sam"])
@@ -66,7 +74,7 @@ def test_a_study_is_told_with_tables_and_charts() -> None:
     assert made.name == "model-driven"
     assert all(table.rows for table in made.tables)
     assert all(chart.lines for chart in made.charts)
-    assert "CPU R²" in made.remarks[2]
+    assert "CPU predicted R²" in made.remarks[2]
 
 
 def test_weights_gain_what_they_gain() -> None:
@@ -74,6 +82,22 @@ def test_weights_gain_what_they_gain() -> None:
     better = climb(*(step(1.1 * each.rate) for each in plain.measured.steps))
     (row,) = weights_table([replace(plain, weighted=better)]).rows
     assert row[-1] == pytest.approx(10.0)
+
+
+def test_use_of_slots_is_compared_where_it_was_measured() -> None:
+    """The made steps have the CPU that is predicted for the second one."""
+    near = point("mba+sam", 0.9)
+    rows = {row[:2]: row[2:] for row in use_accuracy_table([near]).rows}
+    assert rows["CPU", "predicted"][1:] == pytest.approx((1.0, 0.0))
+    assert rows["CPU", "simulated"][2] < 2.0
+    assert rows["memory", "planned"][0] == len(use_table([near]).rows)
+
+
+def test_a_plan_that_holds_the_last_step_can_do_more() -> None:
+    held = point("mba+sam", 0.9)
+    assert rate_table([held]).rows[0][-2] == f"≥ {held.measured.peak:.4g}"
+    over = replace(held, measured=climb(step(50), step(70, stable=False), step(90, stable=False)))
+    assert rate_table([over]).rows[0][-2] == pytest.approx(63.0)
 
 
 def test_slots_of_the_cluster_are_those_of_the_profiles() -> None:

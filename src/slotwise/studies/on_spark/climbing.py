@@ -28,9 +28,9 @@ LEAST_PART = 0.1
 """A plan that is predicted to sustain nothing is tried at parts of this part of its own rate."""
 WARM_UP_S, MEASURED_S = 1.5, 4.0
 """Of each step."""
-PARTS = (0.5, 0.7, 0.9, 1.2, 1.6)
-"""Steps, as parts of the predicted capacity. They need not be fine: what comes out of an overloaded
-plan is its highest rate.
+PARTS = (0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 3.7, 5.0, 6.7, 9.0, 12.0)
+"""Steps, as parts of the predicted capacity, as far as the plan goes. They need not be fine: what
+comes out of an overloaded plan is its highest rate.
 """
 CLEARLY = 0.9
 """A step is clearly too much if it is not stable and less than this part of it comes out."""
@@ -90,10 +90,16 @@ class Climb:
         came_out = [step.throughput or 0.0 for step in next_steps if step.stable is not None]
         return max([*held, *came_out], default=0.0)
 
-    def nearest(self, part: float) -> Step:
-        """The stable step nearest to this part of the peak."""
+    def nearest_to(self, parts: Sequence[float]) -> Sequence[Step]:
+        """The stable steps nearest to these parts of the peak, each once, by rising rate."""
         below = [step for step in self._before_the_end if step.is_held] or [self.steps[0]]
-        return min(below, key=lambda step: abs(step.rate - part * self.peak))
+        near = [min(below, key=lambda step: abs(step.rate - part * self.peak)) for part in parts]
+        return [step for step in below if step in near]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a step was too much; else the plan can do more than the highest one."""
+        return len(self._before_the_end) < len(self.steps)
 
     @property
     def _before_the_end(self) -> Sequence[Step]:

@@ -37,7 +37,7 @@ from slotwise.spark.stage import Stage, stage
 from slotwise.studies.cases import OWN, PAIRS, highest_rate, routed_by_weights, scheduler
 from slotwise.studies.on_spark import climbing
 from slotwise.studies.on_spark import points as tables
-from slotwise.studies.on_spark.climbing import Climb, climb
+from slotwise.studies.on_spark.climbing import Climb, Step, climb
 from slotwise.studies.on_spark.lab import Lab, Row, Trial
 from slotwise.studies.on_spark.points import PARTS, At, Point
 from slotwise.studies.on_spark.profiles import measured_pipelines, measured_platform
@@ -60,7 +60,7 @@ PROCEDURE = Procedure(
     counts=THREAD_COUNTS,
     until_full=True,
 )
-WEIGHTED_PARTS = (0.9, 1.2, 1.6)
+WEIGHTED_PARTS = climbing.PARTS[2:]
 """Steps of plans that are routed by weights, of which only the highest rate is asked for."""
 RATE_STEP = 0.02
 """Planned and simulated rates are found to this part of themselves."""
@@ -193,13 +193,12 @@ def _point(key: tuple[str, str], plan: Plan, rows: Mapping[str, Row], effort: Ef
         plan,
         highest_rate(plan, effort, step),
         seen,
-        tuple(_at(plan, seen, part, effort) for part in PARTS),
+        tuple(_at(plan, step, effort) for step in seen.nearest_to(PARTS)),
         None if routed is None else Climb.of(routed),
     )
 
 
-def _at(plan: Plan, seen: Climb, part: float, effort: Effort) -> At:
-    step = seen.nearest(part)
+def _at(plan: Plan, step: Step, effort: Effort) -> At:
     simulated = simulate(
         plan,
         step.rate,
@@ -208,7 +207,7 @@ def _at(plan: Plan, seen: Climb, part: float, effort: Effort) -> At:
         warm_up=0.2,
         seed=effort.seed,
     )
-    return At(part, step, predict(plan, step.rate), simulated)
+    return At(step, predict(plan, step.rate), simulated)
 
 
 def told(points: Sequence[Point], effort: Effort) -> Study:
@@ -228,8 +227,12 @@ def told(points: Sequence[Point], effort: Effort) -> Study:
             "fill the slot. Sources and sinks have one thread, and no work but hops.",
             "The measured rate is the highest step at which no thread is asked for more than it "
             "can do, or what comes out at the next one, which is more than it can do; steps are "
-            f"{', '.join(f'{part:.0%}' for part in climbing.PARTS)} of the predicted capacity, "
-            f"{climbing.MEASURED_S:g} s each.",
+            f"{', '.join(f'{part:.0%}' for part in climbing.PARTS[:5])} and so on of the predicted "
+            f"capacity, {climbing.MEASURED_S:g} s each, until one is too much.",
+            "R² is the square of the correlation, as in the paper: it says how well figures lie on "
+            "a line, and the mean error how far they are off.",
+            "CPU and memory that are planned are what the allocator charges, CPU in proportion to "
+            "the rate at which it was measured.",
             f"Routing weights are measured where they are predicted to gain {LEAST_GAIN:.0%} "
             "or more.",
             "Memory is the heap that is live after a garbage collection.",
@@ -240,6 +243,7 @@ def told(points: Sequence[Point], effort: Effort) -> Study:
             rates,
             tables.latency_table(points),
             latencies,
+            tables.use_table(points),
             use,
             weights,
         ),
@@ -266,7 +270,9 @@ def _remarks(
         )
         + ".",
         "Use of slots: "
-        + "; ".join(f"{row[0]} R² {_text(row[2])}, {_text(row[3])} points off" for row in use.rows)
+        + "; ".join(
+            f"{row[0]} {row[1]} R² {_text(row[3])}, {_text(row[4])} points off" for row in use.rows
+        )
         + ".",
     ]
     if gains:
