@@ -48,10 +48,11 @@ def pipelines(
     benches: Benches,
     kinds: Sequence[str],
     names: Sequence[str] = ("linear", "diamond"),
+    procedure: Procedure = Procedure(),  # noqa: B008
 ) -> dict[str, Pipeline]:
     given = {name: slotwise.load(name) for name in names}
     with lab(Effort(), folder, lambda line: None) as place:
-        return dict(measured_pipelines(place, benches.on, given, Procedure(), kinds))
+        return dict(measured_pipelines(place, benches.on, given, procedure, kinds))
 
 
 def test_what_the_first_pipeline_has_is_not_measured_for_the_second(
@@ -72,6 +73,14 @@ def test_a_second_call_reads_what_was_measured(
     started = benches.started
     assert pipelines(tmp_path, benches, ("operator",)) == first
     assert benches.started == started
+
+
+def test_another_procedure_measures_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    benches = Benches(monkeypatch)
+    pipelines(tmp_path, benches, ("operator",))
+    measured = list(benches.measured)
+    pipelines(tmp_path, benches, ("operator",), procedure=Procedure(most_threads=2))
+    assert benches.measured == 2 * measured
 
 
 def test_operators_of_other_kinds_keep_their_profiles(

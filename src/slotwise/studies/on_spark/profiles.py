@@ -1,16 +1,18 @@
 """Pipelines with profiles that were measured on this machine.
 
 What Spark itself takes and each operator's profile are measured once, and kept in the folder of the
-study as files that specs can include. Operators with the same logic share a profile.
+study as files that specs can include. Operators with the same logic share a profile. A file's name
+has a digest of what was measured and how: what has changed since is measured again.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
-from slotwise.model import Operator, Pipeline, Platform, Profile, SlotwiseError
+from slotwise.model import Hop, Operator, Pipeline, Platform, Profile, SlotwiseError
 from slotwise.profilers.bench import Bench
 from slotwise.profilers.experiment import Failed, measure
 from slotwise.profilers.operators import Procedure, measurement
@@ -28,7 +30,8 @@ MeasurePlatform = Callable[[Bench, Callable[[str], None]], tuple[Platform, tuple
 
 def measured_platform(lab: Lab, on: On[Bench], measured: MeasurePlatform) -> Platform:
     """As `measured` finds it; `on` starts the bench, if that is still to be done."""
-    file = lab.folder / "platform.yaml"
+    figures = [field.name for made in (Platform, Hop) for field in fields(made)]
+    file = lab.folder / f"platform-{_digest(figures)}.yaml"
     if not file.exists():
         with on() as bench:
             platform, trials = measured(bench, lab.progress)
@@ -65,7 +68,7 @@ def _profiles(
     procedure: Procedure,
 ) -> Known:
     """Of these operators."""
-    file = lab.folder / f"{name}.profiles.yaml"
+    file = lab.folder / f"{name}-{_digest(operators, procedure)}.profiles.yaml"
     if not file.exists():
         with on() as bench:
             found = measure(
@@ -102,6 +105,10 @@ def _with_measured(pipeline: Pipeline, known: Known) -> Pipeline:
     return replace(
         pipeline, profiles=replace(profiles, by_operator={**profiles.by_operator, **measured})
     )
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
 
 
 def _write(file: Path, text: str) -> None:
