@@ -1,6 +1,6 @@
 """Paper 2 on Spark: latency and traffic under the default, the offline and the online scheduler.
 
-The bundled chain, with bolts that also burn CPU, and the soccer query, both at rates for a small
+The bundled chain and the soccer query, with operators that also burn CPU, at rates for a small
 machine. The online scheduler is given the traffic that Spark shows under the default placement. A
 change in mid-run is measured as well.
 """
@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 import slotwise
 from slotwise.model import (
     Cluster,
+    FixedLoad,
     NetworkDelays,
     Node,
     Observation,
     Operator,
     Pipeline,
     Plan,
+    Profile,
     ServiceRate,
 )
 from slotwise.placers.round_robin import RoundRobin
@@ -43,7 +45,7 @@ from slotwise.workloads.adaptive import SENSORS, SOCCER_THREADS, chain_threads
 NODES, SLOTS, QUOTA = 4, 2, 0.2
 """Nodes, slots of each, and cores of a slot."""
 BURNT_US = 100
-"""CPU time that a bolt of the chain takes for a tuple, beside its own logic."""
+"""CPU time that an operator with an expression takes for a tuple, beside its own logic."""
 RATE_PER_SPOUT = 100.0
 SOCCER_RATE = 400.0
 ROUNDS = 2
@@ -101,9 +103,6 @@ def workloads(effort: Effort) -> dict[str, Workload]:
 
 def _chain(replication: int) -> Workload:
     pipeline = small(slotwise.load("chain"))
-    topology = pipeline.topology
-    operators = tuple(_burning(operator) for operator in topology.operators)
-    pipeline = replace(pipeline, topology=replace(topology, operators=operators))
     threads = chain_threads(pipeline, replication, replication, replication)
     rate = replication * RATE_PER_SPOUT
     return Workload(pipeline, threads, rate, Keys(forwarded=0.5), spread=0.0)
@@ -115,27 +114,34 @@ def _soccer() -> Workload:
 
 
 def small(pipeline: Pipeline) -> Pipeline:
-    """On the cluster of this study. A busy thread takes a core, which is several slots; hops are
-    not known yet.
+    """On the cluster of this study, with operators that burn CPU. A busy thread takes a core, which
+    is several slots; hops are not known yet.
     """
-    profiles = {
-        name: replace(profile, rate=1e6 / BURNT_US, cpu=1 / QUOTA, service_scv=0.0)
-        if isinstance(profile, ServiceRate)
-        else profile
-        for name, profile in pipeline.profiles.by_operator.items()
-    }
+    operators = tuple(_burning(operator) for operator in pipeline.topology.operators)
+    profiles = {operator.name: _profile(pipeline, operator) for operator in operators}
     memory_gb = pipeline.slot_memory_gb
     nodes = tuple(Node(f"node-{n + 1}", SLOTS, SLOTS * memory_gb) for n in range(NODES))
     return replace(
         pipeline,
+        topology=replace(pipeline.topology, operators=operators),
         profiles=replace(pipeline.profiles, by_operator=profiles),
         cluster=Cluster(nodes, memory_gb),
         network=NetworkDelays(0.0, 0.0, 0.0, 0.0),
     )
 
 
+def _profile(pipeline: Pipeline, operator: Operator) -> Profile:
+    """What it burns; of one without an expression, an aggregate, its work is taken for nothing."""
+    profile = pipeline.profiles[operator.name]
+    if not isinstance(profile, ServiceRate):
+        return profile
+    if operator.logic.expr is None:
+        return FixedLoad()
+    return replace(profile, rate=1e6 / BURNT_US, cpu=1 / QUOTA, service_scv=0.0)
+
+
 def _burning(operator: Operator) -> Operator:
-    """Its logic after BURNT_US of CPU; a source as it is."""
+    """Its logic after BURNT_US of CPU; without an expression, as it is."""
     if operator.logic.expr is None:
         return operator
     expr = f"IF(burn_us({BURNT_US}) >= 0, {operator.logic.expr}, NULL)"

@@ -105,9 +105,10 @@ def told(results: Mapping[str, Scheduled], hops: Hops, change: Changed, effort: 
 
 
 _ASSUMPTIONS = (
-    "The chain is the bundled one, five stages, with bolts that burn 0.1 ms of CPU for a tuple "
-    "beside their logic; the soccer query is the bundled one at 400 tuples/s. 8 workers on 4 nodes "
-    "with two slots each, and a slot has a CPU quota of 0.2 cores.",
+    "The chain is the bundled one, five stages, and the soccer query the bundled one at 400 "
+    "tuples/s, with operators that burn 0.1 ms of CPU for a tuple beside their logic; what its "
+    "aggregate takes is not predicted. 8 workers on 4 nodes with two slots each, and a slot has a "
+    "CPU quota of 0.2 cores.",
     "All nodes are on one machine, and tuples between them go through its loopback interface, "
     "which has no delay of its own. So the latency that a network adds in the paper is missing; "
     "what is left is Spark's own work for a hop.",
