@@ -21,14 +21,14 @@ from slotwise.spark.waiting import await_tuples
 STARTING, SETTLING = 0.15, 0.5
 """Before the first step, these parts of the predicted capacity: what comes while threads start is
 late, and must be worked off."""
-COMPILED_S, COMPILED_S_PER_THREAD, SETTLED_S = 7.0, 0.06, 3.0
+COMPILED_S, COMPILED_S_PER_THREAD, SETTLED_S = 7.0, 0.06, 5.0
 """So long at the first of them, without CPU quotas, while threads start and Java compiles the query
 in every executor; then so long with quotas at the other."""
 LEAST_PART = 0.1
 """A plan that is predicted to sustain nothing is tried at parts of this part of its own rate."""
 WARM_UP_S, MEASURED_S = 1.5, 4.0
 """Of each step."""
-PARTS = (0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 3.7, 5.0, 6.7, 9.0, 12.0)
+PARTS = (0.5, 0.7, 0.9, 1.2, 1.7, 2.4, 3.4, 4.8, 6.7, 9.4)
 """Steps, as parts of the predicted capacity, as far as the plan goes. They need not be fine: what
 comes out of an overloaded plan is its highest rate.
 """
