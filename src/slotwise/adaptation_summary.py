@@ -16,8 +16,9 @@ AFTER_PERIODS = 6
 
 @dataclass(frozen=True)
 class Summary:
-    """Of a whole run. Seconds in violation are those of the periods in which a goal was missed; a
-    change counts with the period after it, which has its pause.
+    """Of a whole run. Seconds in violation are those of the periods in which a goal was missed. The
+    period after a change has its pause; but on Spark what is observed of it begins when the new
+    plan is in effect, and has only the tuples that were late then.
     """
 
     seconds: float = 0.0

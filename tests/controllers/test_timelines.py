@@ -16,6 +16,7 @@ from slotwise.controllers.flink import Flink
 from slotwise.controllers.model_driven import ModelDriven
 from slotwise.controllers.p_deployer import PDeployer
 from slotwise.controllers.threshold import Threshold
+from slotwise.controllers.traffic import TrafficBased
 from slotwise.model import Goals, Plan, Schedule, ServiceRate, missed
 from slotwise.simulation import Arrivals, Options, SimulatedDeployment
 from slotwise.testing.controllers import check_plan
@@ -33,6 +34,7 @@ RESTLESS: tuple[Controller, ...] = (
     Flink(window_s=240.0, scale_down_s=480.0),
     ModelDriven(band=0.1),
     Threshold(above=0.6, below=0.5),
+    TrafficBased(gain=0.01, period_s=PERIOD_S, overload=0.5, seconds=PERIOD_S),
 )
 """Controllers without a limit of their own, with options that let them change often."""
 

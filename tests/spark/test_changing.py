@@ -13,9 +13,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 from slotwise.model import Cluster, Grouping, Logic, Node, Plan, SlotwiseError
+from slotwise.model.decision import needs_restart
 from slotwise.spark import checkpoints
 from slotwise.spark import supervise as supervision
-from slotwise.spark.changing import needs_restart
 from slotwise.spark.cluster import pinning
 from slotwise.spark.cluster.machines import Wait
 from tests.clocks import SettableClock

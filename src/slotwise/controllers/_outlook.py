@@ -71,7 +71,8 @@ class Outlook:
     @property
     def is_missed(self) -> bool:
         """In the last two periods, or often."""
-        return all(self.missed_lately[-2:]) or self.is_missed_often
+        periods = len(self.situation.last(2 * self.situation.period_s))
+        return all(self.missed_lately[-periods:]) or self.is_missed_often
 
     @property
     def is_missed_often(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from slotwise.model.errors import ModelError
 from slotwise.model.plan import Plan
+from slotwise.model.topology import Stream
 
 Kind = Literal["keep", "re-place", "re-plan"]
 
@@ -68,13 +69,28 @@ def kind_of(before: Plan, plan: Plan) -> Kind:
     if before.placement.threads != plan.placement.threads or not same_machines:
         return "re-plan"
     moved = (before.placement.slots != plan.placement.slots).any()
-    routed = any(
-        before.routing(stream) != plan.routing(stream)
-        or (plan.routing(stream) == "weighted" and _weights(before, plan, stream.target))
-        for stream in plan.pipeline.topology.streams
-    )
+    streams = plan.pipeline.topology.streams
+    routed = any(_routed(before, stream) != _routed(plan, stream) for stream in streams)
     return "re-place" if moved or routed else "keep"
 
 
-def _weights(before: Plan, plan: Plan, operator: str) -> bool:
-    return before.weights.get(operator) != plan.weights.get(operator)
+def needs_restart(before: Plan, plan: Plan) -> bool:
+    """Whether a query must be started again to go over from one plan to the other.
+
+    If not, tasks only move to other slots: those of an operator are its threads, or the groups of
+    its keys or the partitions of its topic, however many threads have them. A restart is for other
+    tasks, for other weights, and for routes that depend on places.
+    """
+    operators, streams = plan.pipeline.topology.operators, plan.pipeline.topology.streams
+    counts = zip(operators, before.placement.threads, plan.placement.threads, strict=True)
+    if any(operator.tasks(then) != operator.tasks(now) for operator, then, now in counts):
+        return True
+    if any(_routed(before, stream) != _routed(plan, stream) for stream in streams):
+        return True
+    return any(stream.grouping.kind == "local-or-shuffle" for stream in streams)
+
+
+def _routed(plan: Plan, stream: Stream) -> tuple[str, tuple[float, ...] | None]:
+    """How the stream's tuples choose a thread, with the weights if they go by them."""
+    kind = plan.routing(stream)
+    return kind, plan.weights.get(stream.target) if kind == "weighted" else None

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from slotwise.model import Change, Plan, SlotwiseError, Stream
+from slotwise.model import Change, Plan, SlotwiseError
+from slotwise.model.decision import needs_restart
 from slotwise.spark import checkpoints
 from slotwise.spark.cluster import pinning
 from slotwise.spark.metering import meters
 from slotwise.spark.metering.watch import APART_S
 from slotwise.spark.query.compile import Query
-from slotwise.spark.query.levels import layout
 from slotwise.spark.query.outline import Outline, outline
 from slotwise.spark.supervise import recover
 from slotwise.spark.waiting import (
@@ -69,25 +69,6 @@ def change(run: Run, plan: Plan) -> Change:
         raise _went_back(run, before, error) from None
     finally:
         _keep_machines(run)
-
-
-def needs_restart(current: Plan, plan: Plan) -> bool:
-    """Whether more than the slots of tasks changes: the query itself would be another one.
-
-    The tasks of an aggregate are its key groups, however many threads have them.
-    """
-    if layout(plan).tasks != layout(current).tasks:
-        return True
-    streams = plan.pipeline.topology.streams
-    if any(_routed(current, stream) != _routed(plan, stream) for stream in streams):
-        return True
-    return any(stream.grouping.kind == "local-or-shuffle" for stream in streams)
-
-
-def _routed(plan: Plan, stream: Stream) -> tuple[str, tuple[float, ...]]:
-    """How the stream's tuples choose a thread, with the weights if they go by them."""
-    kind = plan.routing(stream)
-    return kind, plan.weights[stream.target] if kind == "weighted" else ()
 
 
 def leave_to_spark(run: Run) -> int:
