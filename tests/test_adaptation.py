@@ -325,6 +325,18 @@ class TestAPerson:
         assert outcomes(steps) == ["recommended", "kept", "refused"]
         assert "nothing is recommended now" in steps[2].note
 
+    def test_forces_what_was_recommended_before_no_plan_was_found(self, tmp_path: Path) -> None:
+        control = tmp_path / "control.json"
+
+        def want(situation: Situation) -> Plan:
+            if situation.now_s < 20:
+                return LARGE
+            control.write_text('{"force": {"id": 1, "plan": "recommended"}}')
+            raise SlotwiseError("16 machines are not enough")
+
+        steps = run(ScriptedDeployment(SMALL), Scripted(want), 30.0, control, apply="never")
+        assert outcomes(steps) == ["recommended", "kept", "applied"]
+
     def test_forces_what_was_recommended(self, tmp_path: Path) -> None:
         control = tmp_path / "control.json"
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from slotwise.adaptation_history import History, decided
+from slotwise.adaptation_history import History, without_plan
 from slotwise.control_file import RECOMMENDED, Control, Forced, forced_plan, read_control
 from slotwise.controllers.base import Controller
 from slotwise.model import (
@@ -219,10 +219,13 @@ class Adaptation:
     def _decided(self, step: Step, control: Control) -> Step:
         situation = self.history.situation(self.deployment.plan, self.goals, step.at_s)
         began = self.stopwatch()
-        decision = decided(self.controller, situation)
+        try:
+            decision = self.controller.decide(situation)
+            self.recommended = None  # until it is recommended again
+        except SlotwiseError as error:
+            decision = without_plan(error)
         step = replace(step, decision=decision, decided_in_s=self.stopwatch() - began)
         if decision.plan is None:
-            self.recommended = None
             return replace(step, outcome="kept")
         if obstacle := self._obstacle(decision, control, step.at_s):
             self.recommended = decision.plan

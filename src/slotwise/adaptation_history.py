@@ -104,4 +104,8 @@ def decided(controller: Controller, situation: Situation) -> Decision:
     try:
         return controller.decide(situation)
     except SlotwiseError as error:
-        return Decision.keep(f"no plan was found: {error}")
+        return without_plan(error)
+
+
+def without_plan(error: SlotwiseError) -> Decision:
+    return Decision.keep(f"no plan was found: {error}")
