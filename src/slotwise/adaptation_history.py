@@ -23,6 +23,8 @@ class History:
     """All that were made, newest last."""
     slots_before: list[int] = field(default_factory=list)
     """Per change, the slots of the plan that it replaced."""
+    waits_s: list[float] = field(default_factory=list)
+    """Per change, how long after the decision it began."""
     refused: list[float] = field(default_factory=list)
     """When other changes were tried, which the deployment refused."""
     refused_in_a_row: int = 0
@@ -58,6 +60,7 @@ class History:
             change = Change(at_s, how, decision.pause_s)
         self.changes.append(change)
         self.slots_before.append(before.slots)
+        self.waits_s.append(max(0.0, round(change.at_s - at_s - change.pause_s, 3)))
         self.refused_in_a_row = 0
 
     def note_refused(self, at_s: float) -> None:
@@ -95,6 +98,7 @@ class History:
             tuple(self.rates),
             tuple(self.changes),
             tuple(self.slots_before),
+            tuple(self.waits_s),
             tuple(self.refused),
         )
 

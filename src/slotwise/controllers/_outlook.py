@@ -147,8 +147,8 @@ class Outlook:
 
     def tried(self, plan: Plan, seconds: float, goals: Goals, rate: float = 0.0) -> Trial:
         """Another plan takes over, at least at that rate."""
-        ahead = self.ahead.at_least(rate)
-        return tried(self.now, plan, ahead, seconds, goals, self.situation.pause_s(plan))
+        ahead, of = self.ahead.at_least(rate), self.situation
+        return tried(self.now, plan, ahead, seconds, goals, of.pause_s(plan), of.wait_s)
 
     def rank(self, trial: Trial) -> tuple[float, ...]:
         """Seconds in violation, in steps of what a restart takes: it would take one to give back

@@ -56,6 +56,9 @@ class Situation:
     """All that were made, newest last."""
     slots_before: Sequence[int] = ()
     """Per change, the slots of the plan that it replaced; without entries, that is not known."""
+    waits_s: Sequence[float] = ()
+    """Per change, how long after the decision it began: until machines had started and the batch
+    before had ended."""
     refused: Sequence[float] = ()
     """When other changes were tried, which the deployment refused."""
 
@@ -89,6 +92,11 @@ class Situation:
     def _length_s(self, seen: Observation) -> float:
         """Without a window of its own it is of a period."""
         return self.period_s if seen.start_s is None else self._end_s(seen) - seen.start_s
+
+    @property
+    def wait_s(self) -> float:
+        """How long the plan in effect goes on after a decision: as long as at the last change."""
+        return self.waits_s[-1] if self.waits_s else 0.0
 
     def pause_s(self, plan: Plan) -> float:
         """How long it takes to go over to `plan`: as long as the last change of its kind, or as
