@@ -450,7 +450,7 @@ def test_each_change_stands_beside_what_was_expected_of_it() -> None:
     first, second = account.changes
     assert (first.at_s, first.kind, first.forced) == (10.0, "re-plan", False)
     assert (first.expected_pause_s, first.pause_s) == (3.0, 2.0)
-    assert first.in_effect_s == 2.0
+    assert (first.expected_in_effect_s, first.in_effect_s) == (3.0, 2.0)
     assert (first.cost_per_hour_before, first.cost_per_hour) == (1.0, 2.0)
     assert first.changes[0] == "work: 2 → 4 threads"
     # Warm-up until 22 s; the periods that end at 32, 42, … 82 s.

@@ -34,6 +34,7 @@ def decisions(before: Plan) -> st.SearchStrategy[Decision]:
         st.text(max_size=5),
         st.floats(0, 9),
         gains,
+        st.floats(0, 9),
     )
     return changes | st.builds(Decision.keep, st.text(max_size=5))
 

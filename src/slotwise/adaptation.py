@@ -259,7 +259,8 @@ class Adaptation:
             plan = self._forced_plan(forced)
             situation = self.history.situation(step.plan, self.goals, step.at_s)
             reason = f"forced by the control file (id {forced.id})"
-            decision = Decision.change(step.plan, plan, reason, situation.pause_s(plan))
+            pause_s, wait_s = situation.pause_s(plan), situation.wait_s
+            decision = Decision.change(step.plan, plan, reason, pause_s, wait_s=wait_s)
             step = self._applied(replace(step, decision=decision), plan)
         except SlotwiseError as error:
             step = replace(step, outcome="refused", note=str(error))

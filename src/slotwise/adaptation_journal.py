@@ -160,6 +160,7 @@ def _decision_data(decision: Decision, step: Step, new: int | None) -> dict[str,
     expected = {
         "gain": decision.gain,
         "pause_s": decision.pause_s,
+        "wait_s": decision.wait_s,
         "cost_per_hour": decision.cost_per_hour,
     }
     return {

@@ -60,8 +60,10 @@ class AppliedChange:
     reason: str
     changes: tuple[str, ...]
     """See Plan.changes_from."""
+    expected_in_effect_s: float
     in_effect_s: float
-    """So long after the decision: until machines had started and the batch before had ended."""
+    """So long after the decision: until machines had started, the batch before had ended, and the
+    pause was over."""
     expected_pause_s: float
     pause_s: float
     cost_per_hour_before: float
@@ -147,6 +149,7 @@ def _applied(step: Step) -> AppliedChange:
         step.forced,
         decision.reason,
         decision.plan.changes_from(step.plan),
+        decision.wait_s + decision.pause_s,
         change.at_s - step.at_s,
         decision.pause_s,
         change.pause_s,

@@ -54,6 +54,7 @@ class _Expected:
     gain: Gain | None
     pause_s: float
     cost_per_hour: float | None
+    wait_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,13 @@ class _Reader:
         wanted = found.expected
         plan = self._plan(found.plan)
         return Decision(
-            found.kind, found.reason, plan, wanted.gain, wanted.pause_s, wanted.cost_per_hour
+            found.kind,
+            found.reason,
+            plan,
+            wanted.gain,
+            wanted.pause_s,
+            wanted.cost_per_hour,
+            wanted.wait_s,
         )
 
     def _plan(self, number: int) -> Plan:

@@ -42,7 +42,7 @@ def changed(
     pause_s = situation.pause_s(plan)
     parts = [difference(before, plan), expected, f"pause {pause_s:.2g} s"]
     reason = f"{why}: {', '.join(part for part in parts if part)}"
-    return Decision.change(before, plan, reason, pause_s, gain)
+    return Decision.change(before, plan, reason, pause_s, gain, situation.wait_s)
 
 
 def difference(before: Plan, after: Plan) -> str:

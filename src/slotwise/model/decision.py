@@ -39,6 +39,9 @@ class Decision:
     """How long the change is expected to hold up all tuples."""
     cost_per_hour: float | None = None
     """What the machines cost after it."""
+    wait_s: float = 0.0
+    """How long until the pause is expected to begin: until machines have started and the batch
+    before has ended."""
 
     def __post_init__(self) -> None:
         if (self.kind == "keep") != (self.plan is None):
@@ -50,13 +53,19 @@ class Decision:
 
     @classmethod
     def change(
-        cls, before: Plan, plan: Plan, reason: str, pause_s: float, gain: Gain | None = None
+        cls,
+        before: Plan,
+        plan: Plan,
+        reason: str,
+        pause_s: float,
+        gain: Gain | None = None,
+        wait_s: float = 0.0,
     ) -> Decision:
         """Go over from `before` to `plan`."""
         kind = kind_of(before, plan)
         if kind == "keep":
             raise ModelError("a decision to change has the plan in effect: expected another one")
-        return cls(kind, reason, plan, gain, pause_s, plan.cost_per_hour)
+        return cls(kind, reason, plan, gain, pause_s, plan.cost_per_hour, wait_s)
 
 
 def kind_of(before: Plan, plan: Plan) -> Kind:
