@@ -100,6 +100,7 @@ class Demo:
             for shift in range(1, plan.cluster.slots):
                 self.run.apply(shifted(plan, shift))
             leave_to_spark(self.run)
+            await_pace(self.run)  # as before the plan: what is left over counts against neither
 
     def by_spark(self) -> None:
         self.tell(f"Spark places the threads, for {self.times.by_spark:g} s")

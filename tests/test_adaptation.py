@@ -14,6 +14,8 @@ from slotwise.adaptation_journal import journaled, set_aside
 from slotwise.adaptation_summary import Account, Summary
 from slotwise.controllers.base import Situation
 from slotwise.model import Change, Decision, Gain, ModelError, Observation, Plan, SlotwiseError
+from slotwise.recording import read_recording
+from slotwise.replay import situations
 from slotwise.report.adaptation import step_lines
 from slotwise.spec.plan_json import plan_to_json
 from tests.controllers.timelines import Scripted, ScriptedDeployment, plan_at, seen
@@ -54,7 +56,7 @@ def test_each_period_is_observed_and_decided_once() -> None:
     assert [(step.since_s, step.at_s) for step in steps] == [(0, 10), (10, 20), (20, 30), (30, 35)]
     assert outcomes(steps) == ["kept"] * 4
     assert [len(asked.observations) for asked in controller.asked] == [1, 2, 3, 4]
-    assert controller.asked[-1].rates == [(10, 150), (20, 150), (30, 150), (35, 150)]
+    assert controller.asked[-1].rates == ((10, 150), (20, 150), (30, 150), (35, 150))
 
 
 def test_after_a_change_nothing_is_decided_before_a_whole_period_past_the_warm_up() -> None:
@@ -106,10 +108,39 @@ def test_only_what_is_allowed_is_applied(apply: str, wanted: Plan, expected: str
 
 def test_what_is_refused_leaves_the_last_good_plan_in_effect() -> None:
     deployment = ScriptedDeployment(SMALL, refusals=["no executor came up"])
-    steps = run(deployment, Scripted(lambda s: LARGE), 40.0)
+    steps = run(deployment, Scripted(lambda s: LARGE), 40.0, back_off_s=0.0)
     assert outcomes(steps) == ["refused", "warming up", "applied", "warming up"]
     assert steps[0].note == "no executor came up"
     assert steps[1].plan is SMALL
+
+
+def test_after_refusals_the_next_change_waits_twice_as_long_each_time() -> None:
+    """One at 10 s, the next ones 60, 120 and 240 s after the one before; then it works, and the
+    first refusal of a later change counts as the first.
+    """
+    deployment = ScriptedDeployment(SMALL, refusals=["no executor came up"] * 3)
+    controller = Scripted(toggling)
+    steps = run(deployment, controller, 600.0, changes_per_hour=100)
+    refused_s = [step.at_s for step in steps if step.outcome == "refused"]
+    assert refused_s == [10.0, 70.0, 190.0]
+    assert deployment.applied[0][0] == 190.0 + 240.0 + deployment.pause_s
+    waiting = next(step for step in steps if step.outcome == "recommended")
+    assert waiting.note == "the last change was refused: the next one is tried in 40 s"
+    assert controller.asked[-1].refused == tuple(refused_s)
+    deployment.refusals.append("no executor came up")
+    again = run(deployment, controller, 100.0)
+    assert [step.outcome for step in again].count("refused") == 1
+    assert "applied" in outcomes(again)
+
+
+def test_refused_changes_count_among_those_of_the_hour() -> None:
+    deployment = ScriptedDeployment(SMALL, refusals=["no executor came up"] * 1000)
+    steps = run(deployment, Scripted(toggling), 7200.0, changes_per_hour=5, back_off_s=0.0)
+    refused_s = [step.at_s for step in steps if step.outcome == "refused"]
+    assert len(refused_s) == 10
+    assert all(
+        later - first >= 3600 for first, later in zip(refused_s, refused_s[5:], strict=False)
+    )
 
 
 def test_what_fails_with_the_new_plan_in_effect_is_applied_with_a_note() -> None:
@@ -123,6 +154,19 @@ def test_what_fails_with_the_new_plan_in_effect_is_applied_with_a_note() -> None
     assert steps[0].note == "the query has delivered no tuple for 60 s"
     assert steps[0].change is None
     assert Summary.of(steps, SMALL.pipeline.goals).changes == 1
+
+
+def test_what_is_in_effect_after_an_error_counts_as_a_change() -> None:
+    class Silent(ScriptedDeployment):
+        def apply(self, plan: Plan) -> Change:
+            self.plan = plan
+            raise SlotwiseError("the query has delivered no tuple for 60 s")
+
+    controller = Scripted(toggling)
+    steps = run(Silent(SMALL), controller, 600.0, changes_per_hour=2)
+    assert outcomes(steps).count("applied") == 2
+    assert controller.asked[1].changes == (Change(10.0, "restart", 3.0),)  # as expected
+    assert controller.asked[1].slots_before == (SMALL.slots,)
 
 
 def test_nothing_is_decided_on_silence_or_on_old_figures() -> None:
@@ -167,9 +211,19 @@ def test_after_a_failure_nothing_is_decided_before_the_warm_up_and_the_journal_s
                 self.resumed_s = 15.0
                 self.events.append("the query failed and resumed 3 s later")
 
-    loop = Adaptation(Failing(SMALL), Scripted(), SMALL.pipeline.goals)
-    steps = list(journaled(loop, 50.0, tmp_path / "decisions.jsonl"))
+    controller, path = Scripted(), tmp_path / "decisions.jsonl"
+    loop = Adaptation(Failing(SMALL), controller, SMALL.pipeline.goals)
+    steps = list(journaled(loop, 50.0, path))
     assert outcomes(steps) == ["kept", "warming up", "warming up", "kept", "kept"]
+    assert [step.resumed for step in steps] == [False, True, False, False, False]
+    # What was seen before the failure is not decided upon after it.
+    assert [[o.end_s for o in asked.observations] for asked in controller.asked] == [
+        [10.0],
+        [40.0],
+        [40.0, 50.0],
+    ]
+    again = [each.observations for each, _ in situations(read_recording(path))]
+    assert again == [asked.observations for asked in controller.asked]
     assert [step.events for step in steps[:3]] == [
         (),
         ("the query failed and resumed 3 s later",),
@@ -235,6 +289,54 @@ class TestAPerson:
             assert [step.outcome for step in loop.steps(10.0)] == [expected]
         assert told == ["1"]
 
+    def test_is_not_asked_again_where_the_program_is_killed_in_what_was_forced(
+        self, tmp_path: Path
+    ) -> None:
+        control, told = tmp_path / "control.json", list[str]()
+        (tmp_path / "plan.json").write_text(plan_to_json(LARGE))
+        control.write_text('{"force": {"id": 1, "plan": "plan.json"}}')
+
+        class Killed(ScriptedDeployment):
+            def apply(self, plan: Plan) -> Change:
+                raise KeyboardInterrupt
+
+        loop = Adaptation(Killed(SMALL), Scripted(), SMALL.pipeline.goals, control=control)
+        loop.each_forced = told.append
+        path = tmp_path / "decisions.jsonl"
+        with pytest.raises(KeyboardInterrupt):
+            list(journaled(loop, 10.0, path))
+        assert told == ["1"]
+        found = read_recording(path)
+        assert found.steps == ()
+        assert found.unfinished is not None
+        assert (found.unfinished.at_s, found.unfinished.forced) == (10.0, True)
+        assert found.unfinished.decision.plan == LARGE
+
+    def test_cannot_force_what_is_no_longer_recommended(self, tmp_path: Path) -> None:
+        control = tmp_path / "control.json"
+
+        def want(situation: Situation) -> Plan | None:
+            if situation.now_s < 20:
+                return LARGE
+            control.write_text('{"force": {"id": 1, "plan": "recommended"}}')
+            return None
+
+        steps = run(ScriptedDeployment(SMALL), Scripted(want), 30.0, control, apply="never")
+        assert outcomes(steps) == ["recommended", "kept", "refused"]
+        assert "nothing is recommended now" in steps[2].note
+
+    def test_forces_what_was_recommended_before_no_plan_was_found(self, tmp_path: Path) -> None:
+        control = tmp_path / "control.json"
+
+        def want(situation: Situation) -> Plan:
+            if situation.now_s < 20:
+                return LARGE
+            control.write_text('{"force": {"id": 1, "plan": "recommended"}}')
+            raise SlotwiseError("16 machines are not enough")
+
+        steps = run(ScriptedDeployment(SMALL), Scripted(want), 30.0, control, apply="never")
+        assert outcomes(steps) == ["recommended", "kept", "applied"]
+
     def test_forces_what_was_recommended(self, tmp_path: Path) -> None:
         control = tmp_path / "control.json"
 
@@ -281,12 +383,16 @@ def test_the_journal_has_a_line_per_period_with_all_that_matters(tmp_path: Path)
     loop = Adaptation(ScriptedDeployment(SMALL), Scripted(lambda s: LARGE), SMALL.pipeline.goals)
     steps = list(journaled(loop, 30.0, path))
     head, *rest = [json.loads(line) for line in path.read_text().splitlines()]
+    kinds = [line["record"] for line in rest]
+    assert kinds == ["plan", "plan", "change", "step", "step", "step"]
     assert (head["record"], head["version"], head["topology"]) == ("run", 1, "test")
     plans = {line["number"]: line["plan"] for line in rest if line["record"] == "plan"}
     lines = [line for line in rest if line["record"] == "step"]
     assert [line["plan"] for line in lines] == [1, 2, 2]
     assert [line["outcome"] for line in lines] == outcomes(steps)
     first = lines[0]
+    begun = rest[2]
+    assert (begun["at_s"], begun["plan"], begun["decision"]) == (10.0, 1, first["decision"])
     assert first["decision"]["kind"] == "re-plan"
     assert first["decision"]["expected"]["pause_s"] == 3.0
     assert first["change"] == {"at_s": 12.0, "how": "restart", "pause_s": 2.0}
@@ -344,7 +450,7 @@ def test_each_change_stands_beside_what_was_expected_of_it() -> None:
     first, second = account.changes
     assert (first.at_s, first.kind, first.forced) == (10.0, "re-plan", False)
     assert (first.expected_pause_s, first.pause_s) == (3.0, 2.0)
-    assert first.in_effect_s == 2.0
+    assert (first.expected_in_effect_s, first.in_effect_s) == (3.0, 2.0)
     assert (first.cost_per_hour_before, first.cost_per_hour) == (1.0, 2.0)
     assert first.changes[0] == "work: 2 → 4 threads"
     # Warm-up until 22 s; the periods that end at 32, 42, … 82 s.
@@ -356,7 +462,14 @@ def test_each_change_stands_beside_what_was_expected_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "rules", [{"period_s": 0.0}, {"apply": "some"}, {"warm_up_s": -1.0}, {"changes_per_hour": -1}]
+    "rules",
+    [
+        {"period_s": 0.0},
+        {"apply": "some"},
+        {"warm_up_s": -1.0},
+        {"changes_per_hour": -1},
+        {"back_off_s": -1.0},
+    ],
 )
 def test_rules_that_cannot_work_are_refused(rules: dict[str, Any]) -> None:
     with pytest.raises(ModelError):

@@ -12,14 +12,17 @@ from slotwise import fitting
 from slotwise.model import (
     Cluster,
     Goals,
+    Logic,
     Node,
     Observation,
+    Operator,
     Pipeline,
     Placement,
     Plan,
     Profiles,
     Refusal,
     Refused,
+    Scheduler,
     ServiceRate,
     SlotwiseError,
     ThreadTraffic,
@@ -27,6 +30,7 @@ from slotwise.model import (
 )
 from slotwise.spec.plan_json import plan_to_json
 from tests import builders
+from tests.controllers.timelines import with_logic
 
 
 def test_three_lines_plan_linear_in_7_slots() -> None:
@@ -49,6 +53,37 @@ def test_slots_are_added_one_by_one_when_the_placer_refuses_and_it_says_so() -> 
     assert plan.extra_slots >= 1
     assert plan.slots == 25 + plan.extra_slots
     assert any("extra slot" in reason and "because r-storm" in reason for reason in plan.reasons)
+
+
+@pytest.mark.parametrize(
+    ("logic", "problem"),
+    [
+        (
+            Logic(aggregate=(("by", "value"), ("n", "count(*)")), key_groups=3),
+            "operator 'work' needs 4 threads, and its keys are divided into 3 groups: "
+            "set key_groups: 4",
+        ),
+        (
+            Logic(format="kafka", partitions=1),
+            "operator 'work' needs 4 threads, and its topic has 1 partition: add partitions to it",
+        ),
+    ],
+    ids=["key groups", "partitions"],
+)
+def test_an_operator_has_no_more_threads_than_its_work_is_divided_into(
+    logic: Logic, problem: str
+) -> None:
+    made = with_logic(logic)
+    with pytest.raises(Refused, match=problem):
+        slotwise.plan(made, 350.0, allocator="lsa", placer="sam")
+    most = Operator("work", logic=logic).most_threads
+    assert most is not None
+    for allocator in ("lsa", "mba"):
+        fits = slotwise.plan(made, 85.0 * most, allocator=allocator, placer="sam")
+        assert fits.threads["work"] == most
+    nearest = slotwise.plan(replace(made, scheduler=Scheduler()), 350.0)
+    assert nearest.threads["work"] <= most
+    assert any(reason.startswith("operator 'work' needs ") for reason in nearest.reasons)
 
 
 def test_every_operator_has_a_reason() -> None:

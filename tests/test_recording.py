@@ -34,6 +34,7 @@ def decisions(before: Plan) -> st.SearchStrategy[Decision]:
         st.text(max_size=5),
         st.floats(0, 9),
         gains,
+        st.floats(0, 9),
     )
     return changes | st.builds(Decision.keep, st.text(max_size=5))
 
@@ -57,6 +58,7 @@ def steps(draw: st.DrawFn) -> Step:
         note=draw(st.text(max_size=5)),
         events=tuple(draw(st.lists(st.text(max_size=5), max_size=2))),
         decided_in_s=draw(st.integers(0, 10**6)) / 10**6,
+        resumed=draw(st.booleans()),
     )
 
 
@@ -106,7 +108,7 @@ def test_traffic_that_is_too_large_is_counted(tmp_path: Path) -> None:
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    """Head, plan, plan, step, step."""
+    """Head, plan, plan, change, step, step."""
     path = tmp_path / "decisions.jsonl"
     loop = Adaptation(ScriptedDeployment(SMALL), Scripted(lambda s: LARGE), SMALL.pipeline.goals)
     list(journaled(loop, 20.0, path))
@@ -138,10 +140,12 @@ def _edited(line: str, **values: object) -> str:
         (3, lambda line: "\n", "the line is not JSON"),
         (4, lambda line: _edited(line, plan=7), "plan 7 is not in the lines before"),
         (4, lambda line: _edited(line, at_s=None), "the time is not finite"),
-        (4, lambda line: _edited(line, outcome="done"), "'outcome' is 'done'"),
-        (4, lambda line: _edited(line, decision=3), "'decision' is 3: expected an object"),
-        (5, lambda line: _edited(line, observation=[]), "'observation' is not an object"),
-        (5, lambda line: line[:50] + "\n", "the line is not JSON"),
+        (5, lambda line: _edited(line, plan=7), "plan 7 is not in the lines before"),
+        (5, lambda line: _edited(line, at_s=None), "the time is not finite"),
+        (5, lambda line: _edited(line, outcome="done"), "'outcome' is 'done'"),
+        (5, lambda line: _edited(line, decision=3), "'decision' is 3: expected an object"),
+        (6, lambda line: _edited(line, observation=[]), "'observation' is not an object"),
+        (6, lambda line: line[:50] + "\n", "the line is not JSON"),
     ],
 )
 def test_a_damaged_or_foreign_file_is_one_sentence_with_the_line(

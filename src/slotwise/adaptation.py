@@ -6,9 +6,10 @@ It works alike with a simulated deployment and one on Spark, and keeps these rul
   observed or decided before.
 - A controller sees periods under the plan in effect only, from `warm_up_s` after a change or a
   failure on; not figures that are older than the period, nor any where nothing was measured.
-- At most `changes_per_hour` changes in any hour. What a person forces counts, but is not limited.
-- What the deployment refuses leaves the last good plan in effect; after a failure the next change
-  waits for the warm-up, too.
+- At most `changes_per_hour` changes in any hour, those that are refused included. What a person
+  forces counts, but is not limited.
+- What the deployment refuses leaves the last good plan in effect. The next change is then tried
+  after `back_off_s`, twice as long for each further refusal in a row.
 - What `apply` allows less than, what is held or forbidden, and what is one change too many, is
   recommended only.
 
@@ -24,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from slotwise.adaptation_history import History, decided
+from slotwise.adaptation_history import History, without_plan
 from slotwise.control_file import RECOMMENDED, Control, Forced, forced_plan, read_control
 from slotwise.controllers.base import Controller
 from slotwise.model import (
@@ -59,6 +60,9 @@ class Rules:
     warm_up_s: float = 10.0
     """What happens so soon after a change, or after a failure, is not decided upon."""
     changes_per_hour: int = 12
+    back_off_s: float = 60.0
+    """After a change that was refused, none is tried for so long; for twice as long after each
+    further one in a row, up to an hour."""
 
     def __post_init__(self) -> None:
         check_seconds("period_s", self.period_s)
@@ -69,6 +73,10 @@ class Rules:
         if not self.warm_up_s >= 0:
             raise ModelError(
                 f"invalid value '{self.warm_up_s}' for warm_up_s: expected seconds ≥ 0"
+            )
+        if not self.back_off_s >= 0:
+            raise ModelError(
+                f"invalid value '{self.back_off_s}' for back_off_s: expected seconds ≥ 0"
             )
         if self.changes_per_hour < 0:
             raise ModelError(f"{self.changes_per_hour} changes per hour: expected an integer ≥ 0")
@@ -81,7 +89,9 @@ class Step:
     at_s: float
     """When it ended."""
     since_s: float
-    """When it began: the end of the one before. So the pause of a change is in the next period."""
+    """When it began: the end of the one before. So the pause of a change is in the next period, if
+    not in what is observed of it; see Deployment.observe.
+    """
     plan: Plan
     """In effect during it."""
     seen: Observation | None
@@ -97,6 +107,8 @@ class Step:
     events: tuple[str, ...] = ()
     """What happened to the deployment, until the decision was applied; see Deployment.events."""
     decided_in_s: float = 0.0
+    resumed: bool = False
+    """In it the deployment went on after a failure: what was seen before is not decided upon."""
 
 
 EachStep = Callable[["Adaptation", Step], None]
@@ -120,11 +132,15 @@ class Adaptation:
     forced: set[str] = field(default_factory=set)
     """The ids of changes that a person has forced, in this run or in those that it goes on from."""
     each_forced: Callable[[str], None] = lambda id: None
-    """Called with the id of one that is over."""
+    """Called with the id of one before it is made."""
+    each_change: Callable[[Step], None] = lambda step: None
+    """Called before a change is applied, with its step so far."""
     each_step: EachStep = lambda loop, step: None
     """Called after each period, with its step."""
     _ready_s: float = 0.0
     """Figures from before this are not decided upon."""
+    _resumed_s: float = 0.0
+    """When the deployment last went on after a failure, as far as is known."""
     _stepped_s: float | None = None
     """When the last period ended."""
     told: int = 0
@@ -149,19 +165,29 @@ class Adaptation:
         plan = self.deployment.plan
         self.deployment.advance(period_s)
         self._stepped_s = self.deployment.now_s()
-        step = Step(self._stepped_s, since_s, plan, None, "not observed")
+        step = Step(
+            self._stepped_s, since_s, plan, None, "not observed", resumed=self._has_resumed()
+        )
         try:
             step = replace(step, seen=self._observed(step))
         except SlotwiseError as error:
             step = replace(step, note=str(error))
         return self._acted(step)
 
+    def _has_resumed(self) -> bool:
+        """After a failure, since this was last asked; the history then begins again."""
+        if self.deployment.resumed_s <= self._resumed_s:
+            return False
+        self._resumed_s = self.deployment.resumed_s
+        self._begin_again(self._resumed_s)
+        return True
+
     def _observed(self, step: Step) -> Observation:
         """Raises SlotwiseError where nothing was measured in this period."""
         seen = self.deployment.observe(step.at_s - step.since_s)
         if seen.end_s is not None and self._is_old(step, seen.end_s):
             raise SlotwiseError(f"the last measurement is from second {seen.end_s:.0f}: too old")
-        self.history.rates.append((step.at_s, seen.offered_rate))
+        self.history.offered(step.at_s, seen.offered_rate)
         return seen
 
     def _is_old(self, step: Step, end_s: float) -> bool:
@@ -188,14 +214,16 @@ class Adaptation:
         if seen.start_s is None or seen.end_s is None:
             return True
         long_enough = seen.end_s - seen.start_s >= SHORTEST * self.rules.period_s
-        resumed_s = self.deployment.resumed_s
-        ready_s = max(self._ready_s, resumed_s + self.rules.warm_up_s if resumed_s else 0.0)
-        return long_enough and seen.start_s >= ready_s - 1e-6
+        return long_enough and seen.start_s >= self._ready_s - 1e-6
 
     def _decided(self, step: Step, control: Control) -> Step:
         situation = self.history.situation(self.deployment.plan, self.goals, step.at_s)
         began = self.stopwatch()
-        decision = decided(self.controller, situation)
+        try:
+            decision = self.controller.decide(situation)
+            self.recommended = None  # until it is recommended again
+        except SlotwiseError as error:
+            decision = without_plan(error)
         step = replace(step, decision=decision, decided_in_s=self.stopwatch() - began)
         if decision.plan is None:
             return replace(step, outcome="kept")
@@ -218,20 +246,24 @@ class Adaptation:
         recent = self.history.within_the_hour(now_s)
         if recent >= self.rules.changes_per_hour:
             return f"{counted(recent, 'change')} within the last hour, as many as allowed"
+        left_s = self.history.waits_until_s(self.rules.back_off_s) - now_s
+        if left_s > 0:
+            return f"the last change was refused: the next one is tried in {left_s:.0f} s"
         return None
 
     def _force(self, step: Step, forced: Forced) -> Step:
         self.forced.add(forced.id)
+        self.each_forced(forced.id)  # before it is made: a killed program must not make it again
         step = replace(step, forced=True)
         try:
             plan = self._forced_plan(forced)
             situation = self.history.situation(step.plan, self.goals, step.at_s)
             reason = f"forced by the control file (id {forced.id})"
-            decision = Decision.change(step.plan, plan, reason, situation.pause_s(plan))
+            pause_s, wait_s = situation.pause_s(plan), situation.wait_s
+            decision = Decision.change(step.plan, plan, reason, pause_s, wait_s=wait_s)
             step = self._applied(replace(step, decision=decision), plan)
         except SlotwiseError as error:
             step = replace(step, outcome="refused", note=str(error))
-        self.each_forced(forced.id)
         return step
 
     def _forced_plan(self, forced: Forced) -> Plan:
@@ -239,27 +271,32 @@ class Adaptation:
             assert self.control is not None
             return forced_plan(forced, self.control)
         if self.recommended is None or kind_of(self.deployment.plan, self.recommended) == "keep":
-            raise SlotwiseError("nothing is recommended that is not in effect already")
+            raise SlotwiseError("nothing is recommended now that is not in effect already")
         return self.recommended
 
     def _applied(self, step: Step, plan: Plan) -> Step:
         """Apply it; what is refused or fails leaves the plan that the deployment then has: the last
         one, or the new one, if it could not be seen to be in effect.
         """
+        assert step.decision is not None
+        self.each_change(step)
+        change, note = None, step.note
         try:
             change = self.deployment.apply(plan)
         except SlotwiseError as error:
-            self._begin_again()
-            refused = self.deployment.plan is not plan
-            return replace(step, outcome="refused" if refused else "applied", note=str(error))
-        self.history.note(change, step.plan)
+            note = str(error)
+        self._begin_again(self.deployment.now_s())
+        if change is None and self.deployment.plan is not plan:
+            self.history.note_refused(step.at_s)
+            return replace(step, outcome="refused", note=note)
+        self.history.note(step.at_s, step.plan, step.decision, change)
         self.recommended = None
-        self._begin_again()
-        return replace(step, outcome="applied", change=change)
+        return replace(step, outcome="applied", change=change, note=note)
 
-    def _begin_again(self) -> None:
+    def _begin_again(self, from_s: float) -> None:
+        """Only what is seen from the warm-up after that moment on is decided upon."""
         self.history.begin_again()
-        self._ready_s = self.deployment.now_s() + self.rules.warm_up_s
+        self._ready_s = max(self._ready_s, from_s + self.rules.warm_up_s)
 
 
 def adapted(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slotwise import registry
 from slotwise.adaptation import Adaptation, EachStep, Rules, Step
+from slotwise.adaptation_history import decided
 from slotwise.adaptation_journal import journaled
 from slotwise.adaptation_summary import Account
-from slotwise.controllers.base import Controller
-from slotwise.model import Deployment, SlotwiseError
+from slotwise.controllers.base import Controller, Situation
+from slotwise.model import Deployment, Plan, SlotwiseError
+from slotwise.simulation import SimulatedDeployment
 
+REHEARSED, PERIODS, INPUTS = 2.0, 3, 1000.0
+"""What is rehearsed: so many times the rate, so many periods, of at most so many inputs each."""
 Each = Callable[[Step, Step | None], None]
 """Called after each step, with the one before."""
 
@@ -46,6 +50,13 @@ class Following:
         made = registry.controller(registry.choice(controller or registry.USUAL_CONTROLLER))
         return cls(made, rules, decisions, control)
 
+    def rehearse(self, plan: Plan) -> None:
+        """Let the controller decide once, on what it would see at REHEARSED times the plan's rate.
+        Where nothing of it was compiled before, that takes a minute; in a run it would be one in
+        which nobody looks.
+        """
+        decided(self.controller, _overloaded(plan, self.rules.period_s))
+
     def loop(self, deployment: Deployment) -> Adaptation:
         goals = deployment.plan.pipeline.goals
         return Adaptation(
@@ -56,6 +67,20 @@ class Following:
             self.control,
             each_step=self.each_step,
         )
+
+
+def _overloaded(plan: Plan, period_s: float) -> Situation:
+    """Simulated for few inputs, whatever the rate; taken for whole periods."""
+    rate = REHEARSED * plan.rate
+    short_s = min(period_s, INPUTS / rate)
+    running = SimulatedDeployment(plan, rate, resolution_s=short_s, kept_s=short_s)
+    seen = []
+    for end_s in (period_s * number for number in range(1, PERIODS + 1)):
+        running.advance(short_s)
+        seen.append(replace(running.observe(short_s), start_s=end_s - period_s, end_s=end_s))
+    rates = [(each.end_s or 0.0, each.offered_rate) for each in seen]
+    goals, now_s = plan.pipeline.goals, PERIODS * period_s
+    return Situation(plan, seen, goals, now_s, period_s, rates)
 
 
 def follow(

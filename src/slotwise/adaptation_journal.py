@@ -2,7 +2,9 @@
 
 The first line says how it was run. Each plan has a line with its number, before the first line that
 names it. Each period has a line: what was decided and why, whether it was applied, what the change
-took beside what was expected, and the observation that it rests on. recording.py reads it.
+took beside what was expected, and the observation that it rests on. A change has a line of its own
+before it is applied, which is the last one if the program is killed meanwhile. recording.py reads
+them.
 """
 
 from __future__ import annotations
@@ -54,6 +56,7 @@ def journaled(loop: Adaptation, seconds: float, path: Path | None) -> Iterator[S
     writer = Writer(Head.of(loop))
     with _opened(path) as file:
         _write(file, path, [writer.head_line()])
+        loop.each_change = lambda step: _write(file, path, writer.change_lines(step))
         for step in steps:
             _write(file, path, writer.lines(step))
             yield step
@@ -95,6 +98,22 @@ class Writer:
             _line({"record": "step", **step_data(step, self.head.goals, in_effect, new)}),
         ]
 
+    def change_lines(self, step: Step) -> list[str]:
+        """Of the change that the step is about to make, after those of plans, likewise."""
+        plans: list[str] = []
+        assert step.decision is not None
+        assert step.decision.plan is not None
+        in_effect = self._number(step.plan, plans)
+        new = self._number(step.decision.plan, plans)
+        self._last = (step.plan, in_effect)
+        data = {
+            "record": "change",
+            "at_s": step.at_s,
+            "plan": in_effect,
+            "decision": _decision_data(step.decision, step, new),
+        }
+        return [*plans, _line(data | ({"forced": True} if step.forced else {}))]
+
     def _number(self, plan: Plan, lines: list[str]) -> int:
         """Equal plans have one number."""
         if self._last is not None and self._last[0] is plan:
@@ -120,6 +139,7 @@ def step_data(step: Step, goals: Goals, plan: int, new: int | None) -> dict[str,
         "forced": step.forced or None,
         "note": step.note or None,
         "events": list(step.events) or None,
+        "resumed": step.resumed or None,
         "decision": None if step.decision is None else _decision_data(step.decision, step, new),
         "decided_in_s": round(step.decided_in_s, 6),
         "change": None if step.change is None else exact_data(step.change),
@@ -140,6 +160,7 @@ def _decision_data(decision: Decision, step: Step, new: int | None) -> dict[str,
     expected = {
         "gain": decision.gain,
         "pause_s": decision.pause_s,
+        "wait_s": decision.wait_s,
         "cost_per_hour": decision.cost_per_hour,
     }
     return {

@@ -16,8 +16,9 @@ AFTER_PERIODS = 6
 
 @dataclass(frozen=True)
 class Summary:
-    """Of a whole run. Seconds in violation are those of the periods in which a goal was missed; a
-    change counts with the period after it, which has its pause.
+    """Of a whole run. Seconds in violation are those of the periods in which a goal was missed. The
+    period after a change has its pause; but on Spark what is observed of it begins when the new
+    plan is in effect, and has only the tuples that were late then.
     """
 
     seconds: float = 0.0
@@ -59,8 +60,10 @@ class AppliedChange:
     reason: str
     changes: tuple[str, ...]
     """See Plan.changes_from."""
+    expected_in_effect_s: float
     in_effect_s: float
-    """So long after the decision: until machines had started and the batch before had ended."""
+    """So long after the decision: until machines had started, the batch before had ended, and the
+    pause was over."""
     expected_pause_s: float
     pause_s: float
     cost_per_hour_before: float
@@ -146,6 +149,7 @@ def _applied(step: Step) -> AppliedChange:
         step.forced,
         decision.reason,
         decision.plan.changes_from(step.plan),
+        decision.wait_s + decision.pause_s,
         change.at_s - step.at_s,
         decision.pause_s,
         change.pause_s,

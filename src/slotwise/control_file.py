@@ -46,6 +46,12 @@ class Control:
 FREE = Control()
 
 
+def control_of(checkpoint: Path) -> Path:
+    """The control file of the run of a checkpoint, where none is named: beside it, and after it."""
+    whole = checkpoint.resolve()
+    return whole.with_name(f"{whole.name}.control.json")
+
+
 def read_control(path: Path | None) -> Control:
     """What the file at `path` says; FREE where there is none. Raises SlotwiseError."""
     if path is None:

@@ -13,12 +13,14 @@ from slotwise.model import (
     Cluster,
     Goals,
     Observation,
+    Operator,
     Pipeline,
     Plan,
     Refusal,
     Refused,
     Scheduler,
     SlotwiseError,
+    Topology,
     counted,
 )
 from slotwise.prediction import predict
@@ -64,9 +66,11 @@ class Request:
         """Machines for the allocation, a slot for every thread, weights and prediction.
 
         The provisioner buys machines, unless the pipeline has a fixed cluster; when the placer
-        cannot place, one slot is added and both repeat. Raises Refused with the step's reason.
+        cannot place, one slot is added and both repeat. Raises Refused with the step's reason,
+        and for an operator with more threads than it can have (`Operator.most_threads`).
         See `Placing.thorough` for what else it takes.
         """
+        _check_threads(self.pipeline.topology, allocation)
         pipeline = replace(
             self.pipeline, scheduler=replace(self.scheduler, provisioner=provisioner)
         )
@@ -151,6 +155,32 @@ def _allocation_reasons(allocation: Allocation) -> tuple[str, ...]:
         f"{entry.operator}: {counted(entry.threads, 'thread')} by "
         f"{allocation.algorithm}: {entry.reason}"
         for entry in allocation
+    )
+
+
+def _check_threads(topology: Topology, allocation: Allocation) -> None:
+    """Raises Refused where an operator has more threads than parts that its work is divided into.
+
+    Here, where every plan is made, so that neither an allocator nor a controller can pass it.
+    """
+    for operator, entry in zip(topology.operators, allocation, strict=True):
+        most = operator.most_threads
+        if most is not None and entry.threads > most:
+            raise Refused(_too_many_threads(allocation.algorithm, operator, entry.threads, most))
+
+
+def _too_many_threads(algorithm: str, operator: Operator, threads: int, most: int) -> Refusal:
+    if operator.logic.is_keyed:
+        parts = f"its keys are divided into {counted(most, 'group')}: set key_groups: {threads}"
+    else:
+        parts = f"its topic has {counted(most, 'partition')}: add partitions to it"
+    return Refusal(
+        algorithm,
+        f"{operator.kind} '{operator.name}' needs {counted(threads, 'thread')}, and {parts}",
+        operator=operator.name,
+        resource="threads",
+        missing=float(threads - most),
+        final=True,
     )
 
 

@@ -33,6 +33,20 @@ class Recording:
     """Steps whose traffic between threads was too large to record."""
     is_cut: bool = False
     """The last line is not whole."""
+    unfinished: Unfinished | None = None
+    """The change in which the program was killed."""
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A change that was begun; what came of it is not known."""
+
+    at_s: float
+    """When it was decided."""
+    plan: Plan
+    """The one that was in effect."""
+    decision: Decision
+    forced: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,6 +54,7 @@ class _Expected:
     gain: Gain | None
     pause_s: float
     cost_per_hour: float | None
+    wait_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -64,6 +79,15 @@ class _Step:
     forced: bool = False
     note: str = ""
     events: tuple[str, ...] = ()
+    resumed: bool = False
+
+
+@dataclass(frozen=True)
+class _Change:
+    at_s: float
+    plan: int
+    decision: _Decision
+    forced: bool = False
 
 
 @dataclass
@@ -73,6 +97,7 @@ class _Reader:
     head: Head | None = None
     steps: list[Step] = field(default_factory=list)
     without_traffic: int = 0
+    unfinished: Unfinished | None = None
     _plans: dict[int, Plan] = field(default_factory=dict)
 
     def read(self, line: str) -> None:
@@ -87,8 +112,14 @@ class _Reader:
             self._read_plan(data)
         elif kind == "step":
             self._read_step(data)
+            self.unfinished = None
+        elif kind == "change":
+            found = exact_value(_Change, data)
+            _check_finite(found.at_s)
+            plan, decision = self._plan(found.plan), self._decision(found.decision)
+            self.unfinished = Unfinished(found.at_s, plan, decision, found.forced)
         else:
-            raise ValueError(f"unknown record {kind!r}: expected plan or step")
+            raise ValueError(f"unknown record {kind!r}: expected change, plan or step")
 
     def _read_plan(self, data: dict[str, Any]) -> None:
         number = data.get("number")
@@ -99,8 +130,7 @@ class _Reader:
     def _read_step(self, data: dict[str, Any]) -> None:
         known = {key: data[key] for key in _Step.__dataclass_fields__ if key in data}
         found = exact_value(_Step, known)
-        if not math.isfinite(found.at_s - found.since_s):
-            raise ValueError("the time is not finite")
+        _check_finite(found.at_s - found.since_s)
         seen = data.get("observation")
         step = Step(
             at_s=found.at_s,
@@ -114,6 +144,7 @@ class _Reader:
             note=found.note,
             events=found.events,
             decided_in_s=found.decided_in_s,
+            resumed=found.resumed,
         )
         self.steps.append(step)
         self.without_traffic += "without_traffic" in data
@@ -124,7 +155,13 @@ class _Reader:
         wanted = found.expected
         plan = self._plan(found.plan)
         return Decision(
-            found.kind, found.reason, plan, wanted.gain, wanted.pause_s, wanted.cost_per_hour
+            found.kind,
+            found.reason,
+            plan,
+            wanted.gain,
+            wanted.pause_s,
+            wanted.cost_per_hour,
+            wanted.wait_s,
         )
 
     def _plan(self, number: int) -> Plan:
@@ -146,7 +183,9 @@ def read_recording(path: Path) -> Recording:
             raise SlotwiseError(one_line(f"{path}:{number}: {error}")) from None
     if reader.head is None:
         raise SlotwiseError(f"{path}: {_FOREIGN}")
-    return Recording(reader.head, tuple(reader.steps), reader.without_traffic, is_cut)
+    return Recording(
+        reader.head, tuple(reader.steps), reader.without_traffic, is_cut, reader.unfinished
+    )
 
 
 _FOREIGN = "not a journal of decisions: expected a file that '--decisions' wrote"
@@ -161,6 +200,11 @@ def _head(kind: object, data: Any) -> Head:
             f"the journal has version {version!r}: this Slotwise reads version {VERSION}"
         )
     return exact_value(Head, data)
+
+
+def _check_finite(seconds: float) -> None:
+    if not math.isfinite(seconds):
+        raise ValueError("the time is not finite")
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -45,14 +45,18 @@ def situations(recording: Recording) -> Iterator[tuple[Situation, Decision]]:
     head = recording.head
     history = History(head.rules.period_s)
     for step in recording.steps:
+        if step.resumed:
+            history.begin_again()
         if step.seen is not None:
-            history.rates.append((step.at_s, step.seen.offered_rate))
+            history.offered(step.at_s, step.seen.offered_rate)
         if step.seen is not None and step.decision is not None and not step.forced:
             history.remember(step.seen)
             yield history.situation(step.plan, head.goals, step.at_s), step.decision
-        if step.change is not None:
-            history.note(step.change, step.plan)
-        if step.decision is not None and step.outcome in ("applied", "refused"):
+        if step.decision is not None and step.outcome == "applied":
+            history.note(step.at_s, step.plan, step.decision, step.change)
+            history.begin_again()
+        if step.decision is not None and step.outcome == "refused":
+            history.note_refused(step.at_s)
             history.begin_again()
 
 

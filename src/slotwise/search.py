@@ -91,9 +91,8 @@ def search(request: Request) -> Plan:
     report = f"no plan of {state.made} meets all goals: this one comes nearest"
     if not missed(nearest.judged()):
         report = f"no plan of {state.made} meets all goals for certain: this one just meets them"
-    return state.explained(
-        nearest, report, advice(nearest, lambda: _enough_machines(state.request))
-    )
+    helps = (*state.limits, *advice(nearest, lambda: _enough_machines(state.request)))
+    return state.explained(nearest, report, helps)
 
 
 def promising(request: Request, latencies: float) -> Iterator[Plan]:
@@ -216,6 +215,15 @@ class _Search:
             raise Refused(self.refusals[0])
         best = min(self.plans, key=_distance)
         return best if best.simulated is not None else confirmed(best)
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """Where larger sizes would have more threads of an operator than it can have."""
+        found: dict[str, str] = {}
+        for each in self.refusals:
+            if each.resource == "threads" and each.operator is not None:
+                found.setdefault(each.operator, each.explanation)
+        return tuple(found.values())
 
     def explained(self, plan: Plan, report: str, helps: tuple[str, ...] = ()) -> Plan:
         """With the choice and the runners-up among its reasons."""

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slotwise.adaptation import Adaptation, Rules, Step
+from slotwise.adaptation_history import History
 from slotwise.controllers._forecast import Quiet, forecast
 from slotwise.controllers._outlook import Outlook
 from slotwise.controllers._present import Present
 from slotwise.controllers._trial import MOST_VISITS, tried
 from slotwise.controllers.base import Situation
 from slotwise.controllers.look_ahead import LookAhead, _is_time
-from slotwise.model import Goals, Schedule, ServiceRate, missed
+from slotwise.model import Change, Decision, Goals, Schedule, ServiceRate, missed
 from slotwise.prediction import predict
 from slotwise.simulation import Arrivals, Options, SimulatedDeployment
 from slotwise.testing.controllers import check_plan
@@ -134,6 +135,34 @@ def test_a_trial_takes_so_many_tuples_whatever_the_rate() -> None:
     )
     assert visits == pytest.approx(MOST_VISITS, rel=0.05)
     assert found.recovery_s == pytest.approx(60e6 / (predict(plan).capacity - rate))
+
+
+@pytest.mark.parametrize("inputs", [0.0, 60e6], ids=["simulated", "as a fluid"])
+def test_a_change_that_begins_later_takes_longer_to_recover(inputs: float) -> None:
+    """Twice what the plan in effect handles is offered for 10 s more."""
+    small, large = plan_at(150.0), plan_at(900.0)
+    ahead = forecast([(10.0 * n, 300.0) for n in range(1, 7)], 10.0, 600.0, DAY_S)
+    now = Present(small, small.pipeline, {}, {"in": inputs})
+    at_once, later = (
+        tried(now, large, ahead, 600.0, GOALS, pause_s=3.0, wait_s=wait_s) for wait_s in (0.0, 10.0)
+    )
+    spare = predict(large, 300.0).capacity - 300.0
+    waiting = max(0.0, 300.0 - predict(small, 300.0).capacity) * 10.0
+    if inputs:
+        expected_s = 10.0 + waiting / spare
+        assert later.recovery_s == pytest.approx(at_once.recovery_s + expected_s, abs=1e-6)
+    else:
+        assert later.recovery_s >= at_once.recovery_s + 10.0
+        assert later.lasting_s == at_once.lasting_s == 0
+
+
+def test_the_next_change_begins_as_long_after_the_decision_as_the_last() -> None:
+    history, large = History(10.0), plan_at(350.0)
+    decision = Decision.change(plan_at(), large, "why", 3.0)
+    history.note(20.0, plan_at(), decision, Change(35.0, "restart", 4.0))
+    assert history.situation(large, GOALS, 60.0).wait_s == 11.0
+    history.note(60.0, large, decision, Change(64.0, "restart", 4.0))  # in simulation
+    assert history.situation(large, GOALS, 90.0).wait_s == 0.0
 
 
 def rates(of: list[float]) -> list[tuple[float, float]]:

@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from slotwise.adaptation_history import decided
+from slotwise.controllers.base import Controller
 from slotwise.controllers.flink import Flink
 from slotwise.controllers.model_driven import ModelDriven
 from slotwise.controllers.threshold import Threshold
 from slotwise.controllers.traffic import TrafficBased
-from slotwise.model import Choice, Decision, Plan, ThreadTraffic
+from slotwise.model import Choice, Decision, Logic, Plan, ThreadTraffic
 from slotwise.planner import Request, plan_with
-from tests.controllers.timelines import pipeline, plan_at, situation
+from tests.controllers.timelines import pipeline, plan_at, situation, with_logic
 
 
 def threads(decision: Decision) -> int:
@@ -44,6 +46,23 @@ class TestThreshold:
     def test_a_backlog_counts_though_nobody_is_busy(self) -> None:
         assert threads(Threshold().decide(situation(busy=0.5, backlog=150.0 * 6))) == 3
         assert Threshold().decide(situation(busy=0.5, backlog=150.0 * 4)).kind == "keep"
+
+
+class TestMostThreads:
+    """`work` can have two threads: its keys are divided into two groups."""
+
+    @pytest.mark.parametrize(
+        "controller", [Threshold(), Flink(window_s=30.0), ModelDriven(seconds=30.0)]
+    )
+    def test_no_plan_has_more(self, controller: Controller) -> None:
+        given = with_logic(Logic(aggregate=(("by", "value"), ("n", "count(*)")), key_groups=2))
+        case = situation(plan_at(150.0, given), rate=350.0, busy=1.0)
+        assert case.plan.threads["work"] == 2
+        first = decided(controller, case)
+        if first.plan is not None:  # the same threads on more machines
+            assert threads(first) == 2
+            case = replace(case, plan=first.plan)
+        assert decided(controller, case).kind == "keep"
 
 
 class TestFlink:

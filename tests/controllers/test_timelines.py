@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -16,9 +17,23 @@ from slotwise.controllers.flink import Flink
 from slotwise.controllers.model_driven import ModelDriven
 from slotwise.controllers.p_deployer import PDeployer
 from slotwise.controllers.threshold import Threshold
-from slotwise.model import Goals, Plan, Schedule, ServiceRate, missed
+from slotwise.controllers.traffic import TrafficBased
+from slotwise.model import (
+    Choice,
+    FixedLoad,
+    Goals,
+    Pipeline,
+    Plan,
+    Profiles,
+    Schedule,
+    Scheduler,
+    ServiceRate,
+    missed,
+)
+from slotwise.planner import Request, plan_with
 from slotwise.simulation import Arrivals, Options, SimulatedDeployment
 from slotwise.testing.controllers import check_plan
+from tests.builders import cluster, topology
 from tests.controllers.timelines import pipeline, plan_at
 
 PERIOD_S = 120.0
@@ -86,6 +101,7 @@ def test_nothing_flaps_on_random_load_shapes(controller: Controller) -> None:
         made = steps(controller, schedule, END_S, seed)
         changes = [step.change.at_s for step in applied(made) if step.change is not None]
         assert [at_s for at_s in changes if at_s > SETTLING_S] == []
+        assert reversals([step.plan.slots for step in made]) <= reversals([1.0, *shape, then])
         for step in applied(made):
             check(step)
         if isinstance(controller, Drs):
@@ -104,7 +120,9 @@ def test_no_more_changes_than_allowed_in_any_hour_on_random_load_shapes(
         options = Options(arrivals=Arrivals(schedule=Schedule.stairs(shape, STEP_S)), seed=seed)
         deployment = SimulatedDeployment(plan(), RATE, options, resolution_s=10.0)
         rules = Rules(period_s=PERIOD_S, changes_per_hour=4)
-        made = applied(list(Adaptation(deployment, controller, GOALS, rules).steps(END_S)))
+        every = list(Adaptation(deployment, controller, GOALS, rules).steps(END_S))
+        assert reversals([step.plan.slots for step in every]) <= reversals([1.0, *shape])
+        made = applied(every)
         times_s = [step.change.at_s for step in made if step.change is not None]
         assert all(later - first > 3600 for first, later in zip(times_s, times_s[4:], strict=False))
         for step in made:
@@ -114,6 +132,43 @@ def test_no_more_changes_than_allowed_in_any_hour_on_random_load_shapes(
     changed: list[int] = []
     holds()
     assert any(changed)
+
+
+def reversals(figures: Sequence[float]) -> int:
+    """How often they rose after they had fallen, or fell after they had risen."""
+    moves = [later > earlier for earlier, later in pairwise(figures) if later != earlier]
+    return sum(one != other for one, other in pairwise(moves))
+
+
+def test_traffic_moves_threads_and_never_back_on_random_load_shapes() -> None:
+    """The load of all threads rises and falls alike: better places stay better."""
+    light = ServiceRate(10.0, cpu=0.2, mem=0.02)
+    scheduler = Scheduler(Choice("lsa"), Choice("largest-first"), Choice("round-robin"))
+    chain = Pipeline(
+        topology("in>a", "a>b", "b>out"),
+        Profiles({"in": FixedLoad(cpu=0.05), "a": light, "b": light, "out": light}, 3584.0),
+        cluster=cluster(4, 2),
+        goals=GOALS,
+        scheduler=scheduler,
+    )
+    scattered = plan_with(Request(chain, 60.0, scheduler))
+    controller = TrafficBased(gain=0.05, period_s=PERIOD_S, overload=0.2, seconds=PERIOD_S)
+
+    @settings(max_examples=3, deadline=None, derandomize=True)
+    @given(st.lists(st.floats(0.1, 4.0), min_size=12, max_size=12), st.integers(0, 1000))
+    def holds(shape: list[float], seed: int) -> None:
+        options = Options(arrivals=Arrivals(schedule=Schedule.stairs(shape, STEP_S)), seed=seed)
+        deployment = SimulatedDeployment(scattered, RATE, options, resolution_s=10.0)
+        made = list(Adaptation(deployment, controller, GOALS, Rules(PERIOD_S)).steps(END_S))
+        changed = applied(made)
+        assert 1 <= len(changed) <= 6
+        assert {step.decision.kind for step in changed if step.decision} == {"re-place"}
+        placed = {step.plan.placement.slots.tobytes() for step in made}
+        assert len(placed) == len(changed) + 1  # never where they were before
+        for step in applied(made):
+            check(step)
+
+    holds()
 
 
 def check(step: Step) -> None:

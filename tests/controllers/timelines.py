@@ -13,6 +13,7 @@ from slotwise.model import (
     Decision,
     FixedLoad,
     Goals,
+    Logic,
     Observation,
     OperatorLoad,
     Pipeline,
@@ -54,6 +55,16 @@ def pipeline(
         goals=goals or Goals(rate=150.0, latency_p99_ms=100.0),
         scheduler=SCHEDULER,
     )
+
+
+def with_logic(logic: Logic) -> Pipeline:
+    """`work` computes that."""
+    made = pipeline()
+    operators = tuple(
+        replace(each, logic=logic) if each.name == "work" else each
+        for each in made.topology.operators
+    )
+    return replace(made, topology=replace(made.topology, operators=operators))
 
 
 def plan_at(rate: float = 150.0, given: Pipeline | None = None) -> Plan:

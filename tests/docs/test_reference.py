@@ -206,10 +206,11 @@ def test_decisions_has_every_key_of_the_journal(tmp_path: Path) -> None:
     told = {
         "run": pages["Record run"],
         "plan": pages["Record plan"],
+        "change": pages["Record change"],
         "step": pages["Record step"],
         "decision": pages["The decision of a step"],
     }
-    rare = {"forced", "note", "events", "without_traffic"}
+    rare = {"forced", "note", "events", "resumed", "without_traffic"}
     for record, keys in found.items():
         documented = {key for row in told[record] for key in named(row[0])}
         assert keys - {"record"} <= documented, record

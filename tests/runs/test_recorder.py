@@ -233,7 +233,7 @@ def test_what_cannot_be_written_is_told_once_and_the_run_goes_on(tmp_path: Path)
 
 
 def test_a_recommendation_that_stands_is_kept_once(tmp_path: Path) -> None:
-    with live_run(tmp_path, PLAN, "threshold:seconds=10", factor=2) as run:
+    with live_run(tmp_path, PLAN, "model-driven", factor=2) as run:
         run.loop.rules = replace(run.loop.rules, apply="never")
         for _ in range(10):
             run.period()

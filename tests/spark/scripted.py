@@ -113,27 +113,40 @@ class ScriptedMeters:
         self.clock, self.began_s = clock, clock.now_s()
         self.rates: dict[tuple[int, int], int] = {}
         """(level, partition) -> tuples/s."""
+        self.latency_s = 0.02
+        """Of the tuples at sinks."""
         self.counts: Counter[tuple[int, int]] = Counter()
+        self.latencies: Counter[tuple[int, int, int]] = Counter()
+        """(level, partition, bucket) -> tuples."""
         self.seconds = 0
         monkeypatch.setattr(meters, "snapshot", lambda spark: self.snapshot())
-        monkeypatch.setattr(meters, "forget", lambda spark, query: self.counts.clear())
+        monkeypatch.setattr(meters, "forget", lambda spark, query: self.forget())
+
+    def forget(self) -> None:
+        self.counts.clear()
+        self.latencies.clear()
 
     def snapshot(self) -> MeterSnapshot:
         while self.seconds + 1 <= self.clock.now_s() - self.began_s:
             self.seconds += 1
             self.counts.update(self.rates)
+            bucket = sketch.bucket(self.latency_s)
+            self.latencies.update({(*key, bucket): rate for key, rate in self.rates.items()})
         threads = [self._thread(*key, count) for key, count in sorted(self.counts.items())]
         return snapshot(threads, {"a": START + self.seconds}, cpu_seconds=0.5 * self.seconds)
 
     def _thread(self, level: int, partition: int, count: int) -> ThreadMeter:
+        own = {b: n for (*key, b), n in self.latencies.items() if key == [level, partition]}
+        first = min(own)
+        latencies = np.array([own.get(bucket, 0) for bucket in range(first, max(own) + 1)])
         return meter(
             level,
             partition,
             arrivals=count,
             emitted=count,
             next_due=START + self.seconds if level == 0 else None,
-            first_bucket=sketch.bucket(0.02),
-            latencies=np.array([count]),
+            first_bucket=first,
+            latencies=latencies,
         )
 
 

@@ -13,9 +13,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 from slotwise.model import Cluster, Grouping, Logic, Node, Plan, SlotwiseError
+from slotwise.model.decision import needs_restart
 from slotwise.spark import checkpoints
 from slotwise.spark import supervise as supervision
-from slotwise.spark.changing import needs_restart
 from slotwise.spark.cluster import pinning
 from slotwise.spark.cluster.machines import Wait
 from tests.clocks import SettableClock
@@ -404,6 +404,22 @@ def test_a_window_begins_when_new_places_are_in_effect(
     assert seen.start_s is not None
     assert seen.start_s >= change.at_s - 1
     assert {load.slot for load in seen.threads} == {"n0/0"}
+
+
+@pytest.mark.parametrize("late_s", [0.02, 40.0], ids=["in pace", "with a backlog"])
+def test_the_pause_of_a_move_is_what_tuples_are_later_than_before_it(
+    metered: MeteredRun, clock: SettableClock, monkeypatch: pytest.MonkeyPatch, late_s: float
+) -> None:
+    """The next batch begins at 22 s; in the second after it tuples are 0.8 s later."""
+    metered.meters.latency_s = late_s
+    metered.advance(20)
+    clock.at(1022.5, lambda: setattr(metered.meters, "latency_s", late_s + 0.8))
+    clock.at(1023.5, lambda: setattr(metered.meters, "latency_s", late_s))
+    of = metered.plan
+    moved = replace(of, placement=replace(of.placement, slots=np.zeros(4, dtype=np.int64)))
+    change = metered.apply(moved)
+    assert change.at_s == pytest.approx(22, abs=1)
+    assert change.pause_s == pytest.approx(0.8, abs=2 * 0.004 * late_s + 0.01)
 
 
 def test_a_window_goes_on_over_a_recovery(

@@ -24,6 +24,7 @@ import slotwise
 from slotwise.adaptation import Adaptation, Rules, Step
 from slotwise.adaptation_journal import journaled
 from slotwise.cli import INTERRUPTED
+from slotwise.control_file import control_of
 from slotwise.controllers.base import Situation
 from slotwise.model import Decision, Plan
 from slotwise.recording import read_recording
@@ -124,7 +125,8 @@ class Driven:
 def driven(spark: SparkSession, folder: Path, elastic: Machines) -> Iterator[Driven]:
     with running(spark, FEW, folder, machines=elastic) as run:
         await_tuples(run)
-        wanted, rules = Wanted(), Rules(period_s=1.0, warm_up_s=1.0, changes_per_hour=100)
+        wanted = Wanted()
+        rules = Rules(period_s=1.0, warm_up_s=1.0, changes_per_hour=100, back_off_s=0.0)
         loop = Adaptation(run, wanted, FEW.pipeline.goals, rules)
         yield Driven(run, wanted, journaled(loop, 600, folder / "decisions.jsonl"))
         await_batch(run)
@@ -133,11 +135,13 @@ def driven(spark: SparkSession, folder: Path, elastic: Machines) -> Iterator[Dri
 
 
 def check_journal(path: Path) -> None:
-    """One thing after the other; nothing is decided on what was seen before a change, or soon after
-    it.
+    """One change after the other: each is in effect before the next one is decided. Nothing is
+    decided on what was seen before a change, or soon after it.
     """
     steps, changed_s = read_recording(path).steps, 0.0
-    assert all(later.since_s == step.at_s for step, later in itertools.pairwise(steps))
+    made = [(step.at_s, step.change.at_s) for step in steps if step.change is not None]
+    assert all(decided_s < in_effect_s for decided_s, in_effect_s in made)
+    assert all(first[1] <= later[0] for first, later in itertools.pairwise(made))
     for step in steps:
         if step.decision is not None:
             assert step.seen is not None
@@ -263,10 +267,10 @@ def test_the_driver_is_killed_in_a_change_then_a_worker_then_ctrl_c_in_another_c
     for name, threads, on in (("two", 2, spec.cluster), ("three", 3, more)):
         made = replace(plan(spec.topology, {"c": 2, "z": threads}, on=on), pipeline=spec)
         (tmp_path / f"{name}.json").write_text(plan_to_json(made))
-    journal, control = tmp_path / "decisions.jsonl", tmp_path / "control.json"
+    journal, control = tmp_path / "decisions.jsonl", control_of(tmp_path / "checkpoint")
 
-    def force(name: str) -> None:
-        text = json.dumps({"force": {"id": name, "plan": f"{name}.json"}})
+    def force(name: str, id: str) -> None:
+        text = json.dumps({"force": {"id": id, "plan": f"{name}.json"}})
         control.with_suffix(".new").write_text(text)
         control.with_suffix(".new").rename(control)
 
@@ -278,23 +282,28 @@ def test_the_driver_is_killed_in_a_change_then_a_worker_then_ctrl_c_in_another_c
         return {step.outcome for step in steps()} >= set(outcomes)
 
     with writing(tmp_path, *ADAPTING) as first:
-        force("two")
+        force("two", "first")
         wait_until(lambda: have_been("applied"))
-        force("three")
+        force("three", "second")
         wait_until(lambda: len(workers(first.pid)) == 3)
         children = psutil.Process(first.pid).children(recursive=True)
     wait_until(lambda: not any(child.is_running() for child in children))
-    control.unlink()
     before = read_recording(journal)
+    # What it was about to do is in the journal, and is not done again by the next run.
+    assert before.unfinished is not None
+    assert before.unfinished.forced
+    assert before.unfinished.decision.plan is not None
+    assert before.unfinished.decision.plan.threads["z"] == 3
     with writing(tmp_path, *ADAPTING) as second:
         assert "goes on with the last plan of its checkpoint: z: 1 → 2 threads" in told(tmp_path)
         wait_until(lambda: have_been("kept"))
+        assert not any(step.forced for step in steps())
         workers(second.pid)[0].kill()
         wait_until(lambda: "was lost and is started again" in sentences(steps()), seconds=120)
         seen = len(ids(tmp_path))
         wait_until(lambda: len(ids(tmp_path)) > seen, seconds=120)
         wait_until(lambda: len(workers(second.pid)) == 2)
-        force("three")
+        force("three", "third")
         wait_until(lambda: len(workers(second.pid)) == 3)
         children = psutil.Process(second.pid).children(recursive=True)
         second.send_signal(signal.SIGINT)

@@ -10,7 +10,7 @@ import pytest
 
 from slotwise import registry
 from slotwise.model import Schedule
-from slotwise.studies.contests import contests, verdicts
+from slotwise.studies.contests import contests, lost, verdicts
 from slotwise.studies.controller_results import DRAWN, OURS, Results, label, strategies
 from slotwise.studies.controller_trials import CLAIRVOYANT, COLUMNS, MEAN, PEAK, Trial
 from slotwise.studies.controller_workloads import WORKLOADS
@@ -132,6 +132,26 @@ def test_the_contest(
     assert f"the least of both, time in violation and slot-hours, on {least}" in told
     close = "0 of 1 load shape." if ours[1] > 11.5 else "1 of 1 load shape: step."
     assert f"at most 15% above the clairvoyant's on {close}" in told
+
+
+@pytest.mark.parametrize(
+    ("ours_s", "told"),
+    [
+        (60.0, "1 of 1 day: vld step (60 s; threshold 50 s)."),
+        (50.0, "0 of 1 day."),
+        (95.0, "1 of 1 day: vld step (95 s; threshold 50 s, flink 90 s)."),
+    ],
+)
+def test_days_on_which_another_controller_has_less_are_named(
+    ours_s: float, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "CONTROLLERS", {**registry.CONTROLLERS, OURS: "ours"})
+    figures = {CLAIRVOYANT: (0.0, 10.0), "threshold": (50.0, 11.0), "flink": (90.0, 9.0)}
+    (sentence,) = lost(made(figures | {OURS: (ours_s, 10.0)}))
+    assert (
+        sentence
+        == f"Day by day, another controller has less time in violation than {OURS} on {told}"
+    )
 
 
 def test_without_ours_there_is_no_contest() -> None:

@@ -58,6 +58,12 @@ def _note_gaps(run: Path, recording: Recording) -> None:
             f"{counted(recording.without_traffic, 'period')}: controllers that need it, such as "
             "'traffic', keep the plan there"
         )
+    if recording.unfinished is not None:
+        begun = recording.unfinished
+        note(
+            f"{run}: the program ended during the change of second {begun.at_s:.0f} "
+            f"({begun.decision.reason}): it is not in the comparison"
+        )
     if recording.is_cut:
         note(f"{run}: the last line is not complete and is not used")
 

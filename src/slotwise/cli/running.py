@@ -28,7 +28,7 @@ from slotwise.cli.parameters import (
     SparkUi,
     Spec,
 )
-from slotwise.cli.showing import CONTROL, HOST, PORT, Host, Page, Port, Report, RunsFile, Showing
+from slotwise.cli.showing import HOST, PORT, Host, Page, Port, Report, RunsFile, Showing
 from slotwise.json_data import json_data, json_text
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ def run(
 ) -> int:
     """Start, watch and stop one plan, and show what it did."""
     from slotwise import schedules
+    from slotwise.control_file import control_of
     from slotwise.spark.cluster import Site
     from slotwise.spark.cluster.conf import watched
     from slotwise.spark.failures import silence_pyspark
@@ -159,7 +160,7 @@ def run(
             planned=planned,
         )
         if follows is not None and follows.control is None:
-            follows = dataclasses.replace(follows, control=where.parent / CONTROL)
+            follows = dataclasses.replace(follows, control=control_of(where))
         head = _head(found, options, follows)
         with showing.recording(head) as recorder:
             if follows is not None and recorder is not None:

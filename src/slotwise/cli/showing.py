@@ -23,7 +23,7 @@ PAGE = Group("Page", sort_key=4)
 NOT_KEPT = "none"
 HOST, PORT = "127.0.0.1", 8642
 CONTROL = "control.json"
-"""The control file where none is named: beside a checkpoint, or in a folder of its own."""
+"""The control file of a simulation where none is named: in a folder of its own."""
 
 Page = Annotated[
     bool,

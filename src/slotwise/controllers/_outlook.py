@@ -71,7 +71,8 @@ class Outlook:
     @property
     def is_missed(self) -> bool:
         """In the last two periods, or often."""
-        return all(self.missed_lately[-2:]) or self.is_missed_often
+        periods = len(self.situation.last(2 * self.situation.period_s))
+        return all(self.missed_lately[-periods:]) or self.is_missed_often
 
     @property
     def is_missed_often(self) -> bool:
@@ -146,8 +147,8 @@ class Outlook:
 
     def tried(self, plan: Plan, seconds: float, goals: Goals, rate: float = 0.0) -> Trial:
         """Another plan takes over, at least at that rate."""
-        ahead = self.ahead.at_least(rate)
-        return tried(self.now, plan, ahead, seconds, goals, self.situation.pause_s(plan))
+        ahead, of = self.ahead.at_least(rate), self.situation
+        return tried(self.now, plan, ahead, seconds, goals, of.pause_s(plan), of.wait_s)
 
     def rank(self, trial: Trial) -> tuple[float, ...]:
         """Seconds in violation, in steps of what a restart takes: it would take one to give back

@@ -42,7 +42,7 @@ def changed(
     pause_s = situation.pause_s(plan)
     parts = [difference(before, plan), expected, f"pause {pause_s:.2g} s"]
     reason = f"{why}: {', '.join(part for part in parts if part)}"
-    return Decision.change(before, plan, reason, pause_s, gain)
+    return Decision.change(before, plan, reason, pause_s, gain, situation.wait_s)
 
 
 def difference(before: Plan, after: Plan) -> str:
@@ -81,8 +81,10 @@ def with_threads(plan: Plan, rate: float, threads: Mapping[str, int], name: str)
 
 
 def given(pipeline: Pipeline, rate: float, threads: Mapping[str, int], name: str) -> Allocation:
-    """As with_threads; fixed loads keep their threads."""
-    counts = [threads[operator.name] for operator in pipeline.topology.operators]
+    """As with_threads; fixed loads keep their threads, and none gets more than it can have."""
+    operators = pipeline.topology.operators
+    wanted = [threads[operator.name] for operator in operators]
+    counts = [min(n, each.most_threads or n) for n, each in zip(wanted, operators, strict=True)]
     rates = arrival_rates(pipeline.topology, rate, counts)
     return Allocation(
         name,

@@ -45,7 +45,7 @@ def present(situation: Situation) -> Present:
         replace(here, pipeline=pipeline),
         replace(plan.pipeline, profiles=known.profiles),
         speeds,
-        waiting(plan, situation.observations),
+        waiting(plan, situation.last(2 * situation.period_s)),
     )
 
 

@@ -1,8 +1,9 @@
 """What a plan would do in the next minutes: simulated from the present backlog, pause included.
 
-The simulation begins with the tuples that wait now. To go over to another plan, all threads stand
-still for the pause. Windows are as long as a period and are judged like one. They follow each other
-in real time until the goals are kept (again). From the rest of the time WINDOWS of them are taken.
+The simulation begins with the tuples that wait now. To go over to another plan, the one in effect
+goes on for as long as a change takes to begin, and all threads stand still for the pause. Windows
+are as long as a period and are judged like one. They follow each other in real time until the goals
+are kept (again). From the rest of the time WINDOWS of them are taken.
 
 The work is bounded by MOST_VISITS, whatever the rate. Where the rest of the time has more, the
 forecast is played faster: what a queue forgets takes it a number of tuples, not of seconds, and at
@@ -80,19 +81,27 @@ class Trial:
 
 
 def tried(
-    now: Present, plan: Plan, ahead: Forecast, seconds: float, goals: Goals, pause_s: float = 0.0
+    now: Present,
+    plan: Plan,
+    ahead: Forecast,
+    seconds: float,
+    goals: Goals,
+    pause_s: float = 0.0,
+    wait_s: float = 0.0,
 ) -> Trial:
-    """`plan` for so many seconds from now; a `pause_s` of 0: it is in effect already."""
+    """`plan` for so many seconds from now, in effect after `wait_s` and a pause; a `pause_s` of 0:
+    it is in effect already.
+    """
     believed = now.believed(plan)
     per_input = visits(believed)
     each = sum(per_input.values())
     per_second = ahead.high(seconds) * each
     periods = int(MOST_VISITS / (per_second * ahead.period_s))
-    soon = per_second * (pause_s + ahead.period_s)
+    soon = per_second * (wait_s + pause_s + ahead.period_s)
     if max(soon, _inputs(now.waiting, per_input) * each) <= MOST_VISITS:
-        begun = _recovered(now, believed, ahead, goals, pause_s, min(RECOVERY, periods))
+        begun = _recovered(now, believed, ahead, goals, pause_s, wait_s, min(RECOVERY, periods))
     else:
-        begun = _drained(believed, now.waiting, ahead.high(), pause_s)
+        begun = _drained(now, believed, ahead.high(), pause_s, wait_s)
     left_s = max(seconds - begun.after_s, ahead.period_s)
     played_s = min(left_s, MOST_VISITS / per_second)
     windows = _windows(believed, ahead, begun, left_s, played_s)
@@ -117,12 +126,21 @@ class _Begun:
 
 
 def _recovered(
-    now: Present, believed: Plan, ahead: Forecast, goals: Goals, pause_s: float, periods: int
+    now: Present,
+    believed: Plan,
+    ahead: Forecast,
+    goals: Goals,
+    pause_s: float,
+    wait_s: float,
+    periods: int,
 ) -> _Begun:
     """In real time, from the plan in effect on, for some periods at most."""
     period_s, missed_s, since_s = ahead.period_s, 0.0, 0.0
-    points = ahead.points(periods * period_s + pause_s)
-    running = _deployed(now.plan, points, now.waiting, period_s + pause_s, pause_s)
+    change_s = wait_s + pause_s
+    points = ahead.points(periods * period_s + change_s)
+    running = _deployed(now.plan, points, now.waiting, period_s + change_s, pause_s)
+    if wait_s > 0:
+        running.advance(wait_s)
     if pause_s > 0:
         running.apply(believed)
     for _ in range(periods):
@@ -134,13 +152,17 @@ def _recovered(
     return _Begun(waiting(believed, [seen]), running.now_s(), missed_s)
 
 
-def _drained(believed: Plan, waits: Mapping[str, float], rate: float, pause_s: float) -> _Begun:
-    """What waits and what comes in the pause, as a fluid; less than a second of it is none."""
-    inputs = _inputs(waits, visits(believed)) + rate * pause_s
+def _drained(now: Present, believed: Plan, rate: float, pause_s: float, wait_s: float) -> _Begun:
+    """What waits, and what comes in the pause and more than the plan in effect handles before it,
+    as a fluid; less than a second of it is none.
+    """
+    waits = now.waiting
+    left = max(0.0, rate - predict(now.plan, rate).capacity) * wait_s if wait_s > 0 else 0.0
+    inputs = _inputs(waits, visits(believed)) + left + rate * pause_s
     if inputs < rate:
         return _Begun(waits, 0.0, 0.0)
     spare = max(predict(believed, rate).capacity - rate, 1e-3 * rate)
-    drained_s = pause_s + inputs / spare
+    drained_s = wait_s + pause_s + inputs / spare
     return _Begun({}, drained_s, drained_s)
 
 

@@ -14,7 +14,7 @@ class Turns:
     """Changes that keep the number of slots count for nothing."""
 
     changes: int
-    """Within the last hour, of any kind."""
+    """Within the last hour, of any kind; also those that were refused."""
     shrinking: bool
     """The last change of size was to fewer slots."""
     taken_back: int
@@ -31,5 +31,6 @@ class Turns:
                 taken_back += shrinking and change.at_s > since_s
             if after != before:
                 shrinking = after < before
-        changes = sum(1 for change in situation.changes if change.at_s > since_s)
+        tried_s = (*(change.at_s for change in situation.changes), *situation.refused)
+        changes = sum(1 for at_s in tried_s if at_s > since_s)
         return cls(changes, shrinking, taken_back)

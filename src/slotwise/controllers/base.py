@@ -28,8 +28,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from slotwise.model import Change, Decision, Goals, Observation, Plan
-from slotwise.model.decision import kind_of
+from slotwise.model.decision import needs_restart
 from slotwise.model.deployment import MOVE_PAUSE_S, RESTART_PAUSE_S
+
+MOST_MISSING = 0.1
+"""Of a time: in so small a part of it the meters may have been silent."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +42,25 @@ class Situation:
     plan: Plan
     """The plan in effect. Its profiles are those it was made from."""
     observations: Sequence[Observation]
-    """One per period under this plan, of the last hour at most, newest last, at least one. Traffic
-    between threads is in the newest only."""
+    """One per period under this plan that was measured, since its warm-up or that after a failure;
+    of the last hour at most, newest last, at least one. Traffic between threads is in the newest
+    only."""
     goals: Goals
     now_s: float
     """By the deployment's clock, which starts at 0."""
     period_s: float = 10.0
     rates: Sequence[tuple[float, float]] = ()
-    """(end of the period, s; input rate offered, tuples/s) of all periods, under any plan, newest
-    last."""
+    """(end of the period, s; input rate offered, tuples/s) of the periods of the last days, under
+    any plan, newest last."""
     changes: Sequence[Change] = ()
     """All that were made, newest last."""
     slots_before: Sequence[int] = ()
     """Per change, the slots of the plan that it replaced; without entries, that is not known."""
+    waits_s: Sequence[float] = ()
+    """Per change, how long after the decision it began: until machines had started and the batch
+    before had ended."""
+    refused: Sequence[float] = ()
+    """When other changes were tried, which the deployment refused."""
 
     @property
     def seen(self) -> Observation:
@@ -64,19 +73,36 @@ class Situation:
         return self.changes[-1].at_s if self.changes else 0.0
 
     def last(self, seconds: float) -> Sequence[Observation]:
-        """The observations of the last so many seconds; at least one."""
-        periods = max(1, round(seconds / self.period_s))
-        return self.observations[-periods:]
+        """The observations of the last so many seconds, to half a period; at least the newest."""
+        since_s = self._end_s(self.seen) - seconds + self.period_s / 2
+        return [
+            seen for seen in self.observations if seen is self.seen or self._end_s(seen) > since_s
+        ]
 
     def covers(self, seconds: float) -> bool:
-        """Have so many seconds been observed under this plan?"""
-        return len(self.observations) >= max(1, round(seconds / self.period_s))
+        """Have the last so many seconds been observed under this plan, but for half a period or
+        MOST_MISSING of them?
+        """
+        known_s = sum(self._length_s(seen) for seen in self.last(seconds))
+        return known_s >= seconds - max(MOST_MISSING * seconds, self.period_s / 2)
+
+    def _end_s(self, seen: Observation) -> float:
+        return self.now_s if seen.end_s is None else seen.end_s
+
+    def _length_s(self, seen: Observation) -> float:
+        """Without a window of its own it is of a period."""
+        return self.period_s if seen.start_s is None else self._end_s(seen) - seen.start_s
+
+    @property
+    def wait_s(self) -> float:
+        """How long the plan in effect goes on after a decision: as long as at the last change."""
+        return self.waits_s[-1] if self.waits_s else 0.0
 
     def pause_s(self, plan: Plan) -> float:
         """How long it takes to go over to `plan`: as long as the last change of its kind, or as
         usual on Spark.
         """
-        moves = kind_of(self.plan, plan) == "re-place"
+        moves = not needs_restart(self.plan, plan)
         for change in reversed(self.changes):
             if (change.how != "restart") == moves:
                 return change.pause_s

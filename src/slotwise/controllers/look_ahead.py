@@ -42,7 +42,8 @@ class LookAhead:
     2. The input rate is forecast for `horizon_s`; see _forecast.py.
     3. If the plan in effect keeps the goals for the next `lead_s`, it stays: what can wait, waits.
     4. Else plans with the same threads elsewhere, with other threads and on other machines are
-       simulated from the present backlog on for `horizon_s`, their pause included; see _trial.py.
+       simulated from the present backlog on for `horizon_s`, with the time until a change begins
+       and its pause; see _trial.py.
        The one with the fewest seconds in violation is taken, of equals the cheapest, then the one
        with the fewest slots, then the fastest; if that saves as much as another change would take.
     5. A smaller plan is taken if it would have been enough for some minutes, will be by the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -39,7 +40,7 @@ class TrafficBased:
     def decide(self, situation: Situation) -> Decision:
         plan, seen = situation.plan, situation.seen
         full = self._overloaded(situation)
-        if full is None and not situation.covers(self.period_s):
+        if full is None and not self._is_time(situation):
             return Decision.keep(
                 f"the next placement is computed {self.period_s:g} s after the last"
             )
@@ -55,6 +56,13 @@ class TrafficBased:
             why = f"{saved:.0%} of {now:,.0f} tuples/s between nodes can be saved"
             return changed(situation, new, why, gain)
         return Decision.keep(f"a new placement would save {max(saved, 0):.0%} of the traffic")
+
+    def _is_time(self, situation: Situation) -> bool:
+        """Another P has passed since the plan is in effect."""
+        before_s = situation.rates[-2][0] if len(situation.rates) > 1 else 0.0
+        since_s = (at_s - situation.changed_s for at_s in (before_s, situation.now_s))
+        before, now = (math.floor(seconds / self.period_s + 1e-9) for seconds in since_s)
+        return now > max(before, 0)
 
     def _overloaded(self, situation: Situation) -> str | None:
         """A node that is over B since X seconds."""

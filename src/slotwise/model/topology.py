@@ -139,6 +139,15 @@ class Operator:
     def __post_init__(self) -> None:
         set_fields(self, share=float(self.share))
 
+    @property
+    def most_threads(self) -> int | None:
+        """As many as its keys have groups, or its topic has partitions; None: any number."""
+        return self.logic.key_groups if self.logic.is_keyed else self.logic.partitions
+
+    def tasks(self, threads: int) -> int:
+        """Into which its work is divided on Spark; each of its threads has some of them."""
+        return self.most_threads or threads
+
 
 @dataclass(frozen=True)
 class Stream:

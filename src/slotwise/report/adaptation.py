@@ -96,8 +96,9 @@ def _changes(changes: Sequence[AppliedChange]) -> Table:
 
 
 def _took(change: AppliedChange) -> str:
-    """`in effect after 12.0 s; 0.20 → 0.30 per hour`."""
-    took = f"in effect after {figure(change.in_effect_s)} s"
+    """`in effect after 12.0 s (expected 3.00); 0.20 → 0.30 per hour`."""
+    expected, was = figure(change.expected_in_effect_s), figure(change.in_effect_s)
+    took = f"in effect after {was} s" + ("" if was == expected else f" (expected {expected})")
     before, after = figure(change.cost_per_hour_before), figure(change.cost_per_hour)
     return took if before == after else f"{took}; {before} → {after} per hour"
 

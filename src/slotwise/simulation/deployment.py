@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from slotwise.model import Change, ModelError, Observation, OperatorLoad, Plan, SlotwiseError
+from slotwise.model.decision import needs_restart
 from slotwise.model.deployment import (
     MOVE_PAUSE_S,
     RESTART_PAUSE_S,
@@ -85,7 +86,7 @@ class SimulatedDeployment:
         """`rate` is the input rate (None: the plan's); `options.arrivals.schedule` changes it.
 
         All threads stand still for `move_pause_s` when a change moves them, and for
-        `restart_pause_s` when it changes how many there are. The defaults are what was measured
+        `restart_pause_s` when it `needs_restart`. The defaults are what was measured
         on Spark: the gap between two batches, and a restart of the query from its checkpoint.
         So many tuples are `waiting` for operators at the beginning; see `due_times_s`.
         """
@@ -160,7 +161,7 @@ class SimulatedDeployment:
         believes.
         """
         check_same_topology(self._plan, plan)
-        moves = plan.placement.threads == self._plan.placement.threads
+        moves = not needs_restart(self._plan, plan)
         pause_s = self._move_pause_s if moves else self._restart_pause_s
         number = self._changes + 1
         real = replace(plan, pipeline=self._real.pipeline)

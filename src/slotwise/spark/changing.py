@@ -15,13 +15,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from slotwise.model import Change, Plan, SlotwiseError, Stream
+from slotwise.model import Change, Plan, SlotwiseError
+from slotwise.model.decision import needs_restart
 from slotwise.spark import checkpoints
 from slotwise.spark.cluster import pinning
 from slotwise.spark.metering import meters
+from slotwise.spark.metering.watch import APART_S
 from slotwise.spark.query.compile import Query
-from slotwise.spark.query.levels import layout
 from slotwise.spark.query.outline import Outline, outline
 from slotwise.spark.supervise import recover
 from slotwise.spark.waiting import (
@@ -69,25 +71,6 @@ def change(run: Run, plan: Plan) -> Change:
         _keep_machines(run)
 
 
-def needs_restart(current: Plan, plan: Plan) -> bool:
-    """Whether more than the slots of tasks changes: the query itself would be another one.
-
-    The tasks of an aggregate are its key groups, however many threads have them.
-    """
-    if layout(plan).tasks != layout(current).tasks:
-        return True
-    streams = plan.pipeline.topology.streams
-    if any(_routed(current, stream) != _routed(plan, stream) for stream in streams):
-        return True
-    return any(stream.grouping.kind == "local-or-shuffle" for stream in streams)
-
-
-def _routed(plan: Plan, stream: Stream) -> tuple[str, tuple[float, ...]]:
-    """How the stream's tuples choose a thread, with the weights if they go by them."""
-    kind = plan.routing(stream)
-    return kind, plan.weights[stream.target] if kind == "weighted" else ()
-
-
 def leave_to_spark(run: Run) -> int:
     """Until the next batch, whose threads Spark places as it would without a plan; its number."""
     pinning.unplace(run.spark, run.name)
@@ -130,10 +113,11 @@ def _moved(run: Run, new: Outline) -> Change:
 
 
 def _longest_wait(run: Run, holds: Callable[[], bool]) -> tuple[float, float]:
-    """(when `holds`; the latency, s, of the latest tuple delivered until the first report after
-    it): so long the query paused.
+    """(when `holds`; how much longer, s, than just before the change the latest tuple took that was
+    delivered until the first report after it): so long the query paused. With a backlog tuples were
+    late before.
     """
-    before = run.latencies()
+    usual_s, before = _latest_s(run), run.latencies()
     await_run(run, holds, "not run as newly planned", FIRST_TUPLE_S)
     at_s = run.now_s()
     await_tuples(run)
@@ -144,10 +128,25 @@ def _longest_wait(run: Run, holds: Callable[[], bool]) -> tuple[float, float]:
         "reported nothing",
         FIRST_TUPLE_S,
     )
-    after = run.latencies()
-    after[: len(before)] -= before
-    arrived = np.flatnonzero(after)
-    return at_s, meters.bucket_ms(int(arrived[-1])) / 1000 if len(arrived) else 0.0
+    return at_s, max(0.0, _largest_s(run.latencies(), before) - usual_s)
+
+
+def _latest_s(run: Run) -> float:
+    """The latency, s, of the latest tuple in the last second of reports that has any; 0 where none
+    was delivered since `forget`.
+    """
+    latencies, now = run.latencies(), meters.snapshot(run.spark).time
+    for earlier in reversed(list(run.watch.history)):
+        before = meters.latencies_of(earlier.threads)
+        if earlier.time <= now - APART_S and before.sum() < latencies.sum():
+            return _largest_s(latencies, before)
+    return 0.0
+
+
+def _largest_s(latencies: NDArray[np.int64], before: NDArray[np.int64]) -> float:
+    """Of those that were counted since; 0 where none was."""
+    arrived = np.flatnonzero(latencies > before)
+    return meters.bucket_ms(int(arrived[-1])) / 1000 if len(arrived) else 0.0
 
 
 # -- by a restart -----------------------------------------------------------------------------

@@ -160,6 +160,9 @@ def summarized(
     that.
     """
     adapted = None
+    if following is not None:
+        with timeline.step("controller"):
+            following.rehearse(of.plan)
     with (
         launched(of, options, site=site, timeline=timeline, grows=following is not None) as running,
         watching(running) as tell,

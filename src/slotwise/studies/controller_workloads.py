@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from slotwise.model import Goals, Pipeline, Plan, Profile, Scheduler, TaskCosts, VmType
 from slotwise.planner import Request, plan_as_chosen
 from slotwise.spec import load
+from slotwise.studies.undivided import undivided
 
 SLOWED = {"word-count": 20.0}
 """Operators of these take so many times longer than in their spec, at so many times less input:
@@ -27,7 +28,7 @@ class Workload:
 
     def pipeline(self) -> Pipeline:
         """Planned by search, on machines that can be added and given back."""
-        spec = load(self.name)
+        spec = undivided(load(self.name))
         made = replace(
             spec,
             goals=Goals(rate=self.rate, latency_p99_ms=self.latency_p99_ms),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from slotwise.studies.contests import contests, verdicts
+from slotwise.studies.contests import contests, lost, verdicts
 from slotwise.studies.controller_results import (
     COMPRESSED,
     DRAWN,
@@ -185,6 +185,7 @@ def _remarks(results: Results) -> Iterator[str]:
         )
         yield f"{shape.capitalize()}: least time in violation, mean of the workloads: {first}."
     yield from verdicts(list(contests(results)), results.day_s)
+    yield from lost(results)
     for (workload, shape, name), row in results.rows.items():
         if row["problem"] is not None:
             yield f"{label(name)} on {workload}, {shape}: {row['problem']}"

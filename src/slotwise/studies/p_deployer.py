@@ -43,6 +43,7 @@ from slotwise.studies.convergence import (
 from slotwise.studies.given import given_threads, placed
 from slotwise.studies.paper import paper
 from slotwise.studies.study import FULL, Chart, Comparison, Effort, Line, Study, Table
+from slotwise.studies.undivided import undivided
 from slotwise.workloads.p_deployer import diamond, linear, sojourn_bound, star
 
 MOST_MACHINES = 40
@@ -67,7 +68,7 @@ class Needed:
 
 def study(effort: Effort = FULL) -> Study:
     pipelines = {
-        "word count": slotwise.load("word-count"),
+        "word count": undivided(slotwise.load("word-count")),
         "linear": linear(),
         "diamond": diamond(),
         "star": star(),

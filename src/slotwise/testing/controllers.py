@@ -165,7 +165,8 @@ def check_decision(decision: Decision, situation: Situation) -> None:
 
 
 def check_plan(plan: Plan, situation: Situation) -> None:
-    """The same topology; every thread once in a slot that exists; machines that can be had, and no
+    """The same topology; every thread once in a slot that exists, and no more of an operator than
+    it can have; machines that can be had, and no
     more than the budget allows.
     """
     before, topology = situation.plan, plan.pipeline.topology
@@ -173,6 +174,8 @@ def check_plan(plan: Plan, situation: Situation) -> None:
     assert [entry.operator for entry in plan.allocation] == [o.name for o in topology.operators]
     assert plan.placement.threads == tuple(plan.allocation.threads.tolist())
     assert min(plan.placement.threads) >= 1
+    for operator, threads in zip(topology.operators, plan.placement.threads, strict=True):
+        assert threads <= (operator.most_threads or threads)
     assert plan.placement.slots.min() >= 0
     assert plan.placement.slots.max() < plan.cluster.slots
     assert all(plan.weights[entry.operator] for entry in plan.allocation)

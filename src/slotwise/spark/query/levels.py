@@ -53,14 +53,8 @@ class Layout:
         """Per operator: its threads, or the key groups of an aggregate, or the partitions of a
         topic.
         """
-        return tuple(
-            operator.logic.key_groups
-            if operator.logic.is_keyed
-            else operator.logic.partitions or threads
-            for position, (operator, threads) in enumerate(
-                zip(self.topology.operators, self.threads, strict=True)
-            )
-        )
+        each = zip(self.topology.operators, self.threads, strict=True)
+        return tuple(operator.tasks(threads) for operator, threads in each)
 
     @cached_property
     def first_task(self) -> tuple[int, ...]:
