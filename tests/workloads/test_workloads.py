@@ -170,7 +170,7 @@ def test_spark_takes_the_loop_with_the_topic_that_its_comments_give() -> None:
     from slotwise.spark.query.outline import outline
 
     spec = workloads.read("loop")
-    with pytest.raises(SlotwiseError, match="a Spark query has no loops: replace it by detector →"):
+    with pytest.raises(SlotwiseError, match="in its place, the streams detector → TOPIC"):
         outline(slotwise.plan(loads(spec)))
     made = slotwise.plan(loads(with_a_topic(spec)))
     assert made.pipeline.packages

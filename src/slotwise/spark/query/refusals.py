@@ -136,11 +136,11 @@ def _check_loops(topology: Topology) -> None:
     if not has_no_loops(left):
         stream = next(stream for stream in topology.streams if stream.loop)
         raise SlotwiseError(
-            f"stream {stream} leads back to '{stream.target}', and a Spark query has no loops: "
-            f"replace it by {stream.source} → TOPIC and TOPIC → {stream.target} (loop: true), and "
-            "add an operator TOPIC: {format: kafka, schema: ..., options: "
-            '{kafka.bootstrap.servers: "HOST:9092", topic: ...}}; as it is, it can be planned and '
-            "simulated"
+            f"stream {stream} leads back to '{stream.target}', and a Spark query has no loops: let "
+            "its tuples go through a topic, by an operator TOPIC: {format: kafka, schema: ..., "
+            'options: {kafka.bootstrap.servers: "HOST:9092", topic: ...}} and, in its place, the '
+            f"streams {stream.source} → TOPIC and TOPIC → {stream.target} (loop: true); as it is, "
+            "it can be planned and simulated"
         )
     if all(topology.outputs):
         raise SlotwiseError("nothing leaves the loop: add a sink")
