@@ -19,7 +19,7 @@ from tests.controllers import timelines
 from tests.controllers.timelines import pipeline, plan_at
 
 DRS = Drs(reserved=3)
-VLD, FPD = slotwise.load("vld"), slotwise.load("fpd")
+VLD, FPD = slotwise.load("vld"), slotwise.load("loop")
 OPERATORS = {
     "vld": ("extractor", "matcher", "aggregator"),
     "fpd": ("generator", "detector", "reporter"),

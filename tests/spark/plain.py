@@ -284,6 +284,22 @@ def vld(records: Iterable[Record]) -> Iterator[Row]:
         yield "aggregator", id, {"value": found}
 
 
+def maximal_patterns(lines: Iterable[str], threshold: int = 40) -> set[str]:
+    """Of a window of tweets: sets of one to three words that more tweets have than the threshold,
+    without those that are part of another.
+    """
+    tweets = [set(json.loads(line)["text"].split(" ")) for line in lines]
+    words = {word for tweet in tweets for word in tweet if len(word) > 3}
+    singles = {frozenset([word]) for word in words}
+    frequent, grown = set[frozenset[str]](), singles
+    for _ in range(3):
+        grown = {each for each in grown if sum(each <= tweet for tweet in tweets) > threshold}
+        frequent |= grown
+        grown = {each | single for each in grown for single in singles} - frequent
+    largest = {each for each in frequent if not any(each < other for other in frequent)}
+    return {" ".join(sorted(each)) for each in largest}
+
+
 def starter(records: Iterable[Record]) -> Iterator[Row]:
     views = Counter[str]()
     for id, line in records:

@@ -43,7 +43,9 @@ def test_bad_input_starts_nothing(
     assert run(["run", str(spec), "--schedule", "setp:at=5s"]) == ERROR
     assert "unknown schedule 'setp': did you mean 'step'?" in told(capsys)
     assert run(["run", "loop"]) == ERROR
-    assert "a Spark query has no loops" in told(capsys)
+    of_loop = told(capsys)
+    assert "(the largest part that fits this machine; --scale 1 runs all of it)\n" in of_loop
+    assert "in its place, the streams detector → TOPIC and TOPIC → detector (loop: true)" in of_loop
     assert run(["run", str(spec), "--master", "spark://127.0.0.1:1"]) == ERROR
     assert "cannot connect to master spark://127.0.0.1:1" in told(capsys)
     assert run(["run", str(spec), "--master", "spark://here:1", "--cores-per-slot", "1"]) == ERROR

@@ -95,14 +95,27 @@ def test_slow_operators_are_no_backlog(run: ScriptedRun, clock: SettableClock) -
 def test_a_tuple_of_a_micro_batch_waits_for_two_batches(clock: SettableClock) -> None:
     run = ScriptedRun(clock, plan(topology("s>a", "a>k"), engine="micro-batch"))
     run.median_ms, run.stable = 4000.0, True
-    clock.at(1003, lambda: setattr(run.query, "lastProgress", progress(1000)))
-    clock.at(1008, lambda: setattr(run.query, "lastProgress", progress(2000)))
+    clock.at(1003, lambda: took(run, 1000, 1000))
+    clock.at(1008, lambda: took(run, 1000, 2000, 2000))
     assert await_pace(run)
     assert run.now_s() == pytest.approx(8, abs=0.11)
 
 
-def progress(batch_ms: int) -> SimpleNamespace:
-    return SimpleNamespace(batchDuration=batch_ms)
+def test_long_first_batches_are_worked_off(clock: SettableClock) -> None:
+    """What comes due in a first batch of 20 s is in the second one, and late after it."""
+    run = ScriptedRun(clock, plan(topology("s>a", "a>k"), engine="micro-batch"))
+    run.median_ms = 20_000.0
+    clock.at(1003, lambda: took(run, 20_000))
+    clock.at(1008, lambda: took(run, 20_000, 5000))
+    clock.at(1010, lambda: took(run, 20_000, 5000, 2000))
+    clock.at(1012, lambda: setattr(run, "median_ms", 4000.0))
+    assert await_pace(run)
+    assert run.now_s() == pytest.approx(12, abs=0.11)
+
+
+def took(run: ScriptedRun, *batches_ms: int) -> None:
+    ended = tuple(SimpleNamespace(batchDuration=each) for each in batches_ms)
+    run.query.recentProgress = ended  # type: ignore[assignment,misc]
 
 
 @pytest.mark.parametrize("first_ms", [None, 4000.0])

@@ -213,7 +213,8 @@ def _scaled_plan(
         slotwise.load(spec), rate, scale, site, lambda part: slotwise.plan(part, placer=placer)
     )
     if made.factor < 1:
-        note(str(made))
+        fits = "the largest part that fits this machine; --scale 1 runs all of it"
+        note(str(made) if scale is not None else f"{made} ({fits})")
     return made.plan
 
 

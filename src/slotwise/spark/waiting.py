@@ -131,13 +131,20 @@ def _is_in_pace(run: Run) -> bool:
     late_ms = _median_ms(run)
     if late_ms is None:
         return run.is_idle
-    if run.outline.mode == "micro-batch":
-        progress = run.query.lastProgress
-        return progress is not None and late_ms < IN_PACE_MS + 2 * progress.batchDuration
     if late_ms < IN_PACE_MS:
         return True
+    if run.outline.mode == "micro-batch":
+        return late_ms < IN_PACE_MS + 2 * _batch_ms(run)
     seen = run.observation(LATEST_S)
     return seen is not None and seen.stable is True
+
+
+def _batch_ms(run: Run) -> float:
+    """How long a batch takes: the shorter of the last two. A first one takes long, and the next one
+    as well, with what came due meanwhile. 0 until two have ended.
+    """
+    last = [progress.batchDuration for progress in run.query.recentProgress[-2:]]
+    return float(min(last)) if len(last) == 2 else 0.0
 
 
 def _left(run: Run) -> str:

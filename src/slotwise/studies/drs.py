@@ -58,7 +58,7 @@ def study(effort: Effort = FULL) -> Study:
     vld = logo_detection()
     fpd = Application(
         "FPD",
-        slotwise.load("fpd"),
+        slotwise.load("loop"),
         ("generator", "detector", "reporter"),
         ((6, 13, 3), (8, 12, 2), (7, 13, 2)),
     )

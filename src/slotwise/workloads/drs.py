@@ -2,7 +2,7 @@
 chain on VLD's machines.
 
 Video logo detection is the bundled example `vld`; frequent pattern detection, with its loop, is
-`loop`.
+`loop` (`fpd` computes the same patterns without one).
 """
 
 from __future__ import annotations

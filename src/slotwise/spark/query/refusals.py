@@ -137,8 +137,10 @@ def _check_loops(topology: Topology) -> None:
         stream = next(stream for stream in topology.streams if stream.loop)
         raise SlotwiseError(
             f"stream {stream} leads back to '{stream.target}', and a Spark query has no loops: let "
-            "its tuples go through a topic, by an operator with format: kafka, options and a "
-            "schema; without one it can be planned and simulated"
+            "its tuples go through a topic, by an operator TOPIC: {format: kafka, schema: ..., "
+            'options: {kafka.bootstrap.servers: "HOST:9092", topic: ...}} and, in its place, the '
+            f"streams {stream.source} → TOPIC and TOPIC → {stream.target} (loop: true); as it is, "
+            "it can be planned and simulated"
         )
     if all(topology.outputs):
         raise SlotwiseError("nothing leaves the loop: add a sink")

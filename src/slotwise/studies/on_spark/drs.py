@@ -217,7 +217,7 @@ _ASSUMPTIONS = (
     "Queueing scales exactly; Spark's hops do not, so their share is larger.",
     "Arrivals are Poisson processes, one for each of the two spouts. Tuples and their service "
     "times are the same in all divisions.",
-    "FPD has a loop, which Spark cannot run: only VLD is measured.",
+    "FPD has a loop, which Spark runs only by way of a topic: VLD alone is measured.",
     "All threads share two slots without CPU quotas on one machine: waiting takes no CPU. A hop "
     "is taken to last as long as the mean of all hops.",
 )

@@ -17,6 +17,7 @@ NAMES = (
     "clicks",
     "frames",
     "gps",
+    "leaving-tweets",
     "messages",
     "meters",
     "positions",
