@@ -120,8 +120,9 @@ bench: setup chromium  ## how long plans and decisions take, how good the plans 
 	  echo "== $$name"; $(BIN)/python -m "benchmarks.$$name"; \
 	done
 
-bench-spark: setup mvn  ## latency, throughput and the meters' cost on a Spark cluster of this machine, and beside plain PySpark with Kafka
+bench-spark: setup mvn  ## latency, throughput and the meters' cost on a Spark cluster of this machine, profiles by two procedures, and plans beside plain PySpark with Kafka
 	@$(BIN)/python -m benchmarks.spark
+	@$(BIN)/python -m benchmarks.profiles
 	@$(BIN)/python -m benchmarks.kafka
 
 studies: setup  ## run the studies in full, and put their results into docs/reference/studies.md
