@@ -120,8 +120,9 @@ bench: setup chromium  ## how long plans and decisions take, how good the plans 
 	  echo "== $$name"; $(BIN)/python -m "benchmarks.$$name"; \
 	done
 
-bench-spark: setup mvn  ## latency, throughput and the meters' cost on a Spark cluster of this machine, beside plain PySpark with Kafka, and every example
+bench-spark: setup mvn  ## latency, throughput and the meters' cost on a Spark cluster of this machine, both ways to profile, every example, and plans beside plain PySpark with Kafka
 	@$(BIN)/python -m benchmarks.spark
+	@$(BIN)/python -m benchmarks.profiles
 	@$(BIN)/python -m benchmarks.examples
 	@$(BIN)/python -m benchmarks.kafka
 

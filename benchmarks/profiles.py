@@ -20,13 +20,17 @@ from slotwise.profilers.bench import Bench
 from slotwise.profilers.case import Captured, Case
 from slotwise.profilers.experiment import Slot, measure, prepared
 from slotwise.profilers.operators import Procedure, profiled
-from slotwise.profilers.peaks import Staircase, saturation
+from slotwise.profilers.peaks import FindPeak, Staircase, saturation
 
 WORK = {
     "computes for 5 ms": "burn_us(5000) > 0",
     "waits for 20 ms": "wait_us(20000) > 0",
     "both, 3 and 10 ms": "burn_us(3000) + wait_us(10000) > 0",
 }
+
+THREADS = (1, 4)
+STEP, FROM = 0.02, 0.8
+"""Of the staircase, as parts of the rate that saturation found."""
 
 
 def main() -> None:
@@ -38,21 +42,27 @@ def main() -> None:
 
 
 def procedures(on: Bench, folder: Path) -> None:
-    """The highest stable rate of one thread, by saturation and by paper 1's staircase."""
-    print("| operator | saturation | staircase | ratio | seconds |")
-    print("| --- | --: | --: | --: | --: |")
+    """The highest stable rate by saturation, and by paper 1's staircase in steps of 2 % of that."""
+    print("| operator | threads | saturation | staircase | ratio | seconds |")
+    print("| --- | --: | --: | --: | --: | --: |")
     for name, work in WORK.items():
         case = _case(name, work, folder)
-        rates, seconds = [], []
-        for find_peak in (saturation, Staircase()):
-            began_s = time.monotonic()
-            rates.append(find_peak(on, case, 1).confirmed.rate)
-            seconds.append(time.monotonic() - began_s)
-        print(
-            f"| {name} | {rates[0]:,.1f}/s | {rates[1]:,.1f}/s | {rates[1] / rates[0]:.3f} "
-            f"| {seconds[0]:.0f} and {seconds[1]:.0f} |",
-            flush=True,
-        )
+        for threads in THREADS:
+            flooded, flooded_s = _timed(saturation, on, case, threads)
+            # The steps below would take minutes.
+            stairs = Staircase(STEP * flooded, first=round(FROM / STEP))
+            climbed, climbed_s = _timed(stairs, on, case, threads)
+            print(
+                f"| {name} | {threads} | {flooded:,.1f}/s | {climbed:,.1f}/s "
+                f"| {climbed / flooded:.3f} | {flooded_s:.0f} and {climbed_s:.0f} |",
+                flush=True,
+            )
+
+
+def _timed(find_peak: FindPeak, on: Bench, case: Case, threads: int) -> tuple[float, float]:
+    """The highest stable rate, and how many seconds it took."""
+    began_s = time.monotonic()
+    return find_peak(on, case, threads).confirmed.rate, time.monotonic() - began_s
 
 
 def operator(on: Bench, folder: Path) -> None:

@@ -18,9 +18,10 @@ HERE = Measurement("2026-11-18T09:30:00Z", "4.3.0", "17.0.1", "This CPU", cores=
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "cpu_model", lambda: "This CPU")
     monkeypatch.setattr(machine, "spark_version", lambda: "4.3.0")
+    monkeypatch.setattr(machine, "java_version", lambda: "17.0.15")
 
 
-def measured(platform: Measurement | None = None, **operators: Measurement) -> Pipeline:
+def measured(platform: Measurement | None = HERE, **operators: Measurement) -> Pipeline:
     """`starter` with profiles that were measured so."""
     pipeline = slotwise.load("starter")
     profiles = dict(pipeline.profiles.by_operator)
@@ -54,6 +55,36 @@ def test_another_cpu_another_spark_and_other_quotas() -> None:
 def test_without_pyspark_nothing_is_said_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "spark_version", lambda: None)
     assert provenance.warnings(measured(replace(HERE, spark="3.5.0"))) == ()
+
+
+def test_another_java_and_slots_of_another_size() -> None:
+    """Of Java only the major version counts; a run measures no memory."""
+    there = replace(HERE, java="21.0.2", memory_mb=512.0)
+    pipeline = measured(replace(HERE, memory_mb=512.0), parse=there)
+    slot_mb = pipeline.profiles.slot_memory_mb
+    assert provenance.warnings(pipeline) == (
+        "parse was measured with Java 21, here is 17: predictions may be off",
+        f"parse was measured in slots of 512 MB, and the spec's have {slot_mb:,.0f} MB: predicted "
+        "memory may be off",
+    )
+    assert provenance.warnings(measured(parse=replace(HERE, memory_mb=slot_mb))) == ()
+    of_a_run = replace(HERE, memory_mb=512.0, source="run")
+    assert provenance.warnings(measured(parse=of_a_run)) == ()
+
+
+def test_without_java_nothing_is_said_of_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert provenance.warnings(measured(parse=replace(HERE, java="unknown"))) == ()
+    monkeypatch.setattr(machine, "java_version", lambda: None)
+    assert provenance.warnings(measured(parse=replace(HERE, java="21.0.2"))) == ()
+
+
+def test_a_platform_that_was_not_measured() -> None:
+    assert provenance.warnings(measured(None, parse=HERE)) == (
+        "parse was measured, but not the platform: predictions lack what Spark itself takes; run "
+        "'slotwise profile --platform' and include its file",
+    )
+    typed = replace(measured(parse=HERE), platform=Platform(slot_cpu=0.01))
+    assert provenance.warnings(typed) == ()
 
 
 def test_many_profiles_are_counted() -> None:

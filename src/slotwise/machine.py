@@ -57,6 +57,7 @@ def spark_version() -> str | None:
     return package_version("pyspark")
 
 
+@cache
 def java_version() -> str | None:
     """Of the Java that Spark starts; None: there is none. Starts it once, about 0.1 s."""
     from slotwise.spark.cluster import java

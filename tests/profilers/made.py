@@ -23,7 +23,7 @@ def trial(threads: int = 1, rate: float = 100.0, stable: bool = True) -> Trial:
         rate=rate,
         emitted_rate=2 * rate,
         cpu_cores=0.25,
-        memory_mb=None if threads > 2 else 64.0,
+        memory_mb=64.0 if stable else None,
         service_ms=4.0,
         service_scv=0.5,
         latency_ms=9.5,

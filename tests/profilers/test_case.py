@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import slotwise
 from slotwise.model import Grouping, Logic, Operator, SlotwiseError
-from slotwise.profilers.capture import TWIN, _grouping, _with_twins
+from slotwise.profilers.capture import LONGEST_S, TWIN, _grouping, _rows, _with_twins
 from slotwise.profilers.case import NEXT_HOP, REPLAY, Captured, Case
 from slotwise.profilers.experiment import chosen
+from slotwise.profilers.operators import _of_input
+from tests.clocks import SettableClock
 
 INPUT = Captured(Path("in.jsonl"), "it's STRING, n BIGINT", 10)
 
@@ -25,8 +29,16 @@ def test_an_operator_is_between_its_replayed_input_and_its_next_hop() -> None:
     made = case.topology()
     assert names(case) == [REPLAY, "a", NEXT_HOP]
     assert [stream.grouping.kind for stream in made.streams] == ["fields", "shuffle"]
-    assert made.operators[0].logic.expr == "from_json(value, 'it\\'s STRING, n BIGINT')"
+    expr = "from_json(value, 'it\\'s STRING, n BIGINT', map('mode', 'FAILFAST'))"
+    assert made.operators[0].logic.expr == expr
     assert ("payload", "file(in.jsonl)") in made.operators[0].logic.options
+
+
+def test_a_record_may_be_a_field_of_what_was_written() -> None:
+    among = Captured(Path("in.jsonl"), "record1 STRUCT<n: INT>", 10, field="record1")
+    assert among.replay().logic.expr == (
+        "from_json(value, 'record1 STRUCT<n: INT>', map('mode', 'FAILFAST')).record1"
+    )
 
 
 def test_a_sink_has_no_next_hop_and_a_source_no_input() -> None:
@@ -53,6 +65,48 @@ def test_twins_get_what_their_operators_get() -> None:
         ("split", TWIN + "count"),
     ]
     assert dict(made.operators[0].logic.options)["records"] == "400"
+
+
+class Batches:
+    """A run whose batches give a twin so many records, one after the other."""
+
+    def __init__(self, output: Path, records: list[int], mode: str, awaits_data: bool) -> None:
+        self.output, self.records, self.batch = output, records, 0
+        self.outline, self.awaits_data = SimpleNamespace(mode=mode), awaits_data
+        self.query, self.clock = SimpleNamespace(isActive=True), SettableClock()
+
+    def tick(self) -> None:
+        if self.batch < len(self.records):
+            row = json.dumps({"_sink": TWIN + "a", "id": 1, "ts": 1})
+            file = self.output / f"batch-{self.batch}.json"
+            file.write_text(f"{row}\n" * self.records[self.batch])
+            self.batch += 1
+
+
+@pytest.mark.parametrize(
+    ("records", "mode", "captured"),
+    [
+        ([0, 5, 0, 0, 7, 0, 0, 0, 9], "real-time", 12),  # two batches are a lull, three the end
+        ([300, 100, 9], "real-time", 400),  # enough
+        ([5, 7], "micro-batch", 12),  # none begins without data
+    ],
+)
+def test_a_capture_ends(tmp_path: Path, records: list[int], mode: str, captured: int) -> None:
+    run = Batches(tmp_path, records, mode, awaits_data=True)
+    found = _rows(run, ["a"], tmp_path)  # type: ignore[arg-type]
+    assert len(found[TWIN + "a"]) == captured
+    assert run.clock.now_s() < LONGEST_S
+
+
+def test_a_capture_that_gets_little_ends_in_the_longest_time(tmp_path: Path) -> None:
+    run = Batches(tmp_path, [5], "micro-batch", awaits_data=False)
+    assert len(_rows(run, ["a"], tmp_path)[TWIN + "a"]) == 5  # type: ignore[arg-type]
+    assert run.clock.now_s() == pytest.approx(LONGEST_S)
+
+
+@pytest.mark.parametrize(("records", "remarks"), [(49, 1), (50, 0)])
+def test_few_records_are_remarked(records: int, remarks: int) -> None:
+    assert len(_of_input(replace(INPUT, records=records))) == remarks
 
 
 def test_keys_stay_together_where_the_operator_needs_it() -> None:

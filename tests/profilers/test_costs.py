@@ -86,6 +86,18 @@ def test_a_service_rate_is_of_a_busy_thread() -> None:
     assert found.mem == pytest.approx(0.1)
 
 
+def test_a_thread_is_no_faster_than_its_slot() -> None:
+    """4 ms of time and 5 ms of a slot's CPU per tuple: the engine works while the thread waits."""
+    seen = replace(trial(rate=100.0), cpu_cores=0.25)
+    found = service_rate(seen, 512.0, cores=0.5)
+    assert (found.rate, found.cpu) == pytest.approx((200.0, 1.0))
+
+
+def test_memory_that_was_not_measured_is_not_taken_for_none() -> None:
+    with pytest.raises(SlotwiseError, match="the memory of operator 'pi' was not measured"):
+        service_rate(replace(trial(), memory_mb=None), 512.0)
+
+
 @settings(deadline=None)
 @given(buffer_s=st.floats(1e-5, 1e-3), tuple_s=st.floats(1e-7, 1e-4))
 def test_buffers_and_tuples_are_told_apart(buffer_s: float, tuple_s: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,7 +14,7 @@ from slotwise.model import Logic, Operator, SlotwiseError, Stream, Topology
 from slotwise.profilers.journal import Journal, Key, fingerprint
 from tests.profilers.made import peak, trial
 
-KEY = Key("pi", "abc", "saturation", 0.5, 512.0, "4.3.0", "Some CPU")
+KEY = Key("pi", "abc", "saturation", 0.5, 512.0, "4.3.0", "17.0.1", "Some CPU")
 
 
 @pytest.fixture
@@ -22,14 +23,15 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_what_was_added_comes_back(path: Path) -> None:
+    remarked = replace(peak(12), remark="it may be faster")
     with Journal(path) as journal:
         assert journal.peaks(KEY) == {}
         assert journal.costs_trials(KEY) is None
-        journal.add(KEY, peak(12))
+        journal.add(KEY, remarked)
         journal.add(KEY, peak(2))
         journal.add_costs_trials(KEY, [trial(1), trial(3, 5000.0)])
     with Journal(path) as journal:
-        assert list(journal.peaks(KEY).items()) == [(2, peak(2)), (12, peak(12))]
+        assert list(journal.peaks(KEY).items()) == [(2, peak(2)), (12, remarked)]
         assert journal.costs_trials(KEY) == (trial(1), trial(3, 5000.0))
         journal.add(KEY, peak(2, 7.0))
         assert journal.peaks(KEY)[2] == peak(2, 7.0)
@@ -44,6 +46,7 @@ def test_what_was_added_comes_back(path: Path) -> None:
         replace(KEY, cores=None),
         replace(KEY, memory_mb=1024.0),
         replace(KEY, spark="4.4.0"),
+        replace(KEY, java="21.0.1"),
         replace(KEY, cpu="Another CPU"),
     ],
 )
@@ -147,3 +150,27 @@ def test_the_fingerprint_is_of_the_operator_and_what_is_upstream() -> None:
     streams = (replace(plain.streams[0], selectivity=2.0), *plain.streams[1:])
     assert fingerprint(replace(plain, streams=streams), "pi") != same
     assert fingerprint(plain, "parse") != same
+
+
+def test_the_fingerprint_is_of_the_whole_file_of_a_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "edited_for_fingerprints.py"
+    file.write_text("def parse(value):\n    return value\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    calls = {"parse": importlib.import_module("edited_for_fingerprints").parse}
+
+    def fingerprint_of(operator: str) -> str:
+        return fingerprint(topology(), operator, lambda each: calls.get(each.name))
+
+    before = fingerprint_of("pi"), fingerprint_of("other")
+    assert (fingerprint_of("pi"), fingerprint_of("other")) == before
+    file.write_text("def parse(value):\n    return value + 1\n")
+    assert fingerprint_of("pi") != before[0]
+    assert fingerprint_of("other") == before[1]
+
+
+def test_code_without_a_file_is_never_the_same_again() -> None:
+    call = eval("lambda value: value")
+    found = {fingerprint(topology(), "pi", lambda each: call) for _ in range(2)}
+    assert len(found) == 2

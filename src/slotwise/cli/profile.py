@@ -26,6 +26,8 @@ Spec = Annotated[
 ]
 File = Annotated[Path | None, Parameter(show_default=False)]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+PLATFORM_S = 240.0
+"""Its trials take so long, on two cores."""
 Count = Annotated[int, Parameter(converter=integer_from(1))]
 
 
@@ -71,7 +73,7 @@ def profile(
 
     if spec is None and (not platform or from_run is not None):
         raise SlotwiseError("there is nothing to measure: give a spec, or --platform")
-    text, pipeline = ("", None) if spec is None else _read(spec, in_place)
+    pipeline = None if spec is None else _read(spec, in_place)
     made = Made()
     if from_run is not None and pipeline is not None:
         made.take_from_run(pipeline, from_run)
@@ -83,7 +85,7 @@ def profile(
         made.measure(slot, how, pipeline, operators, trials, platform=platform)
     name = "platform" if pipeline is None else pipeline.topology.name
     if in_place and spec is not None:
-        made.write_into(Path(spec), text)
+        made.write_into(Path(spec))
     else:
         made.write_to(output or Path(f"{name}.profiles.yaml"))
     if figures is not None:
@@ -126,14 +128,32 @@ class Made:
                     kept = trials or Path(f"{pipeline.topology.name}.trials.jsonl")
                     self._measure_operators(on, pipeline, operators, how, kept)
         except KeyboardInterrupt:
-            note("interrupted: run the same command again to go on after the last finished trial")
+            note(f"interrupted: {self._going_on(platform)}")
             self.status = INTERRUPTED
+
+    def _going_on(self, platform: bool) -> str:
+        if platform and self.platform is None:
+            return "the platform's costs come from all trials together, and begin anew"
+        if platform:
+            return (
+                "the platform is measured; run the same command without --platform to go on after "
+                "the last finished thread count"
+            )
+        return "run the same command again to go on after the last finished thread count"
 
     def _measure_platform(self, on: Bench) -> None:
         from slotwise.profilers.operators import measurement
         from slotwise.profilers.platform import measure_platform
+        from slotwise.profilers.time_left import about
 
-        platform, trials = measure_platform(on, note)
+        began_s = on.clock.now_s()
+
+        def noted(sentence: str) -> None:
+            left_s = PLATFORM_S - (on.clock.now_s() - began_s)
+            note(f"{sentence}; about {about(left_s)} left")
+
+        note(f"measuring the platform takes about {about(PLATFORM_S)}")
+        platform, trials = measure_platform(on, noted)
         self.platform = replace(platform, measurement=measurement(on, trials))
 
     def _measure_operators(
@@ -165,13 +185,16 @@ class Made:
             write_file(file, profiles_text(profiles, self.platform))
             note(f"wrote {file}; a spec takes it with 'include: {file.name}'")
 
-    def write_into(self, file: Path, text: str) -> None:
-        """The spec itself, whose text was `text`."""
+    def write_into(self, file: Path) -> None:
+        """The spec itself, as it is now: somebody may have edited it in the meantime."""
+        from slotwise.spec.reading import read_text
         from slotwise.spec.rewriting import with_profiles
 
-        profiles = {each.operator: each.profile for each in self.profiled}
-        write_file(file, with_profiles(text, profiles, self.platform, str(file)))
-        note(f"wrote {file}")
+        if self.profiled or self.platform:
+            profiles = {each.operator: each.profile for each in self.profiled}
+            text = with_profiles(read_text(str(file)), profiles, self.platform, str(file))
+            write_file(file, text)
+            note(f"wrote {file}")
 
     def draw(self, directory: Path) -> None:
         from slotwise.report.profile_figures import PAGE, figures
@@ -219,19 +242,15 @@ def _procedure(name: str, rate_step: float | None, max_threads: int) -> Procedur
     return Procedure(Staircase(rate_step), max_threads)
 
 
-def _read(spec: str, in_place: bool) -> tuple[str, Pipeline]:
-    """The spec's text and what it says."""
+def _read(spec: str, in_place: bool) -> Pipeline:
     import slotwise
     from slotwise import workloads
     from slotwise.model import SlotwiseError
-    from slotwise.spec.reading import read_text
 
     pipeline = slotwise.load(spec)
-    if spec in workloads.names() and not Path(spec).is_file():
-        if in_place:
-            raise SlotwiseError(
-                f"--in-place needs a spec file, and '{spec}' is a bundled example: write it to a "
-                f"file first, with 'slotwise examples --show {spec}'"
-            )
-        return workloads.read(spec), pipeline
-    return read_text(spec), pipeline
+    if in_place and spec in workloads.names() and not Path(spec).is_file():
+        raise SlotwiseError(
+            f"--in-place needs a spec file, and '{spec}' is a bundled example: write it to a "
+            f"file first, with 'slotwise examples --show {spec}'"
+        )
+    return pipeline

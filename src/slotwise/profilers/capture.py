@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pyspark.sql.types import StructType
@@ -24,8 +24,6 @@ from slotwise.profilers.case import Captured, Case
 from slotwise.spark.query.outline import outline
 from slotwise.spark.run import Run
 
-Row = dict[str, Any]
-
 ENOUGH = 400
 """Records of each operator's input; paced sources stop after as many."""
 RATE = 400.0
@@ -35,10 +33,20 @@ THREADS = 8
 LONGEST_S = 90.0
 BATCH_S = 3.0
 """What a batch has written can be read when it ends."""
+QUIET_BATCHES = 3
+"""In so many batches without a record the sources have ended: one or two may be a lull."""
 TWIN = "slotwise-input-of-"
 OUR_COLUMNS = ("_sink", "_thread", "id", "ts")
 FEWEST_GAPS = 50
 """Between records, for a variation of their arrivals."""
+
+
+class Row(NamedTuple):
+    """A record as a twin has written it."""
+
+    fields: dict[str, Any]
+    line: str
+    """Kept as it is: decimals read by Python would lose digits."""
 
 
 def cases(
@@ -46,26 +54,46 @@ def cases(
     pipeline: Pipeline,
     operators: Sequence[str],
     bound: Mapping[str, Callable[..., Any]] | None = None,
-) -> list[Case]:
-    """The experiments of these operators, on input that is captured now.
-
-    Raises SlotwiseError for an operator that no record reaches.
+) -> dict[str, Case | SlotwiseError]:
+    """The experiments of these operators, on input that is captured now; in place of one, why its
+    operator has no input.
     """
     topology, bound = pipeline.topology, bound or {}
     chosen = [topology.operators[topology.index[name]] for name in operators]
     wanted = [operator.name for operator in chosen if operator.kind != "source"]
-    inputs = captured(bench, pipeline, wanted, bound) if wanted else {}
-    return [
-        Case(
+    inputs = _inputs(bench, pipeline, wanted, bound)
+    return {
+        operator.name: found
+        if isinstance(found := inputs.get(operator.name), SlotwiseError)
+        else Case(
             operator,
-            inputs.get(operator.name),
+            found,
             _grouping(topology, operator),
             bool(topology.outputs[topology.index[operator.name]]),
             bound.get(operator.name),
             pipeline.engine,
         )
         for operator in chosen
-    ]
+    }
+
+
+def _inputs(
+    bench: Bench,
+    pipeline: Pipeline,
+    operators: Sequence[str],
+    bound: Mapping[str, Callable[..., Any]],
+) -> Mapping[str, Captured | SlotwiseError]:
+    """By one run for all; where that fails, by one for each: an operator that fails on its records
+    has nothing to do with the input of those that are not after it.
+    """
+    if not operators:
+        return {}
+    try:
+        return captured(bench, pipeline, operators, bound)
+    except SlotwiseError as error:
+        if len(operators) == 1:
+            return {operators[0]: error}
+    return {name: _inputs(bench, pipeline, [name], bound)[name] for name in operators}
 
 
 def captured(
@@ -73,8 +101,10 @@ def captured(
     pipeline: Pipeline,
     operators: Sequence[str],
     bound: Mapping[str, Callable[..., Any]],
-) -> dict[str, Captured]:
-    """Per operator, what arrives at it."""
+) -> Mapping[str, Captured | SlotwiseError]:
+    """Per operator, what arrives at it, or that nothing does. Raises SlotwiseError if the run
+    fails.
+    """
     topology = _with_twins(pipeline.topology, operators)
     of = outline(
         bench.plan_outside(topology, pipeline.engine, RATE, THREADS),
@@ -85,7 +115,9 @@ def captured(
     with bench.query(of, options) as run:
         rows, written = _rows(run, operators, folder / "out"), run.compiled.frame.schema
     return {
-        name: _kept(bench, name, rows[TWIN + name], written, folder / f"{number}.jsonl")
+        name: _kept(bench, rows[TWIN + name], written, folder / f"{number}.jsonl")
+        if rows[TWIN + name]
+        else SlotwiseError(f"no record reached it in {LONGEST_S:g} s, or before its sources ended")
         for number, name in enumerate(operators)
     }
 
@@ -134,55 +166,55 @@ def _upstream(topology: Topology, operators: Sequence[str]) -> set[str]:
 
 
 def _rows(run: Run, operators: Sequence[str], output: Path) -> dict[str, list[Row]]:
-    """Per twin, what has been written, as soon as that is enough or a batch has added nothing."""
+    """Per twin, what has been written, as soon as that is enough or several batches in a row have
+    added nothing; or in the longest time, however little that is.
+    """
     rows: dict[str, list[Row]] = {TWIN + name: [] for name in operators}
     read: set[Path] = set()
-    batch, before = 0, 0
+    batch, before, quiet, since_s = 0, 0, 0, run.clock.now_s()
 
     def complete() -> bool:
-        nonlocal batch, before
+        nonlocal batch, before, quiet, since_s
         run.tick()
         if not run.query.isActive:
             raise SlotwiseError(f"the run that captures input failed: {run.failure}")
-        if run.batch == batch:
+        if run.batch == batch and not _waits(run, since_s):
             return False
-        batch = run.batch
+        batch, since_s = run.batch, run.clock.now_s()
         new = set(output.glob("batch-*.json")) - read
         read.update(new)
         for row in _written(new):
-            rows.get(row["_sink"], []).append(row)
+            rows.get(row.fields["_sink"], []).append(row)
         count = sum(map(len, rows.values()))
-        has_ended, before = count == before > 0, count
-        return has_ended or all(len(found) >= ENOUGH for found in rows.values())
+        quiet, before = quiet + 1 if count == before > 0 else 0, count
+        return quiet == QUIET_BATCHES or all(len(found) >= ENOUGH for found in rows.values())
 
     await_condition(complete, LONGEST_S, run.clock)
     return rows
 
 
+def _waits(run: Run, since_s: float) -> bool:
+    """For as long as a batch: without something to read, Spark begins no micro-batch."""
+    is_idle = run.outline.mode == "micro-batch" and run.awaits_data
+    return is_idle and run.clock.now_s() - since_s >= BATCH_S
+
+
 def _written(files: set[Path]) -> Iterator[Row]:
     for file in sorted(files):
         for line in file.read_text(encoding="utf-8").splitlines():
-            yield json.loads(line)
+            yield Row(json.loads(line), line)
 
 
-def _kept(bench: Bench, name: str, rows: list[Row], written: StructType, file: Path) -> Captured:
+def _kept(bench: Bench, rows: list[Row], written: StructType, file: Path) -> Captured:
     """The records of one operator's twin, in a file of their own."""
-    if not rows:
-        raise SlotwiseError(
-            f"no record reached operator '{name}' in {LONGEST_S:g} s: check its sources' data"
-        )
     own = StructType([field for field in written if field.name not in OUR_COLUMNS])
     column = _record_column(own, rows[0])
     if column is not None:
-        found = own[column].dataType
-        assert isinstance(found, StructType)
-        own = found
-    rows = sorted(rows, key=lambda row: (row["ts"], row["id"]))
-    with file.open("w", encoding="utf-8") as lines:
-        for row in rows:
-            record = row if column is None else row[column]
-            lines.write(json.dumps({field: record.get(field) for field in own.names}) + "\n")
-    return Captured(file, _ddl(bench, own), len(rows), arrival_scv([row["ts"] for row in rows]))
+        own = StructType([own[column]])
+    rows = sorted(rows, key=lambda row: (row.fields["ts"], row.fields["id"]))
+    file.write_text("".join(f"{row.line}\n" for row in rows), encoding="utf-8")
+    scv = arrival_scv([row.fields["ts"] for row in rows])
+    return Captured(file, _ddl(bench, own), len(rows), scv, column)
 
 
 def _record_column(own: StructType, row: Row) -> str | None:
@@ -190,7 +222,7 @@ def _record_column(own: StructType, row: Row) -> str | None:
     is_type = [re.fullmatch("record[0-9]+", name) is not None for name in own.names]
     if len(is_type) < 2 or not all(is_type):
         return None
-    return next(name for name in own.names if row.get(name) is not None)
+    return next(name for name in own.names if row.fields.get(name) is not None)
 
 
 def _ddl(bench: Bench, made: StructType) -> str:

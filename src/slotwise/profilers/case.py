@@ -61,18 +61,23 @@ class Captured:
 
     lines: Path
     schema: str
-    """As DDL."""
+    """As DDL; a line may have more fields."""
     records: int
     arrival_scv: float | None = None
     """Squared coefficient of variation of the times between them; None: too few to say."""
+    field: str | None = None
+    """The one that is the record; None: the whole object is."""
 
     def replay(self) -> Operator:
         """A paced source that gives the records again, typed as they were, from the first one on
-        after the last.
+        after the last. One that is not of its type fails: it would be NULL.
         """
         schema = self.schema.replace("\\", "\\\\").replace("'", "\\'")
         options = (("payload", f"file({self.lines})"), ("delay", f"{1000 * DELAY_S:g}ms"))
-        logic = Logic(expr=f"from_json(value, '{schema}')", options=options)
+        record = f"from_json(value, '{schema}', map('mode', 'FAILFAST'))"
+        if self.field is not None:
+            record += f".{self.field}"
+        logic = Logic(expr=record, options=options)
         return Operator(REPLAY, "source", 1.0, logic)
 
 

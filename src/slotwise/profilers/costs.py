@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from slotwise.learning.work import in_a_slot
 from slotwise.model import ServiceRate, SlotwiseError, TaskCosts
 from slotwise.model.profile import POINTS_PER_CORE
 from slotwise.profilers.trial import Trial
@@ -58,16 +59,17 @@ def sojourn_ms(trials: Sequence[Trial]) -> float:
 def service_rate(
     trial: Trial, slot_memory_mb: float, cores: float = 1.0, arrival_scv: float | None = None
 ) -> ServiceRate:
-    """Paper 5's profile from a trial of one thread: what it serves while it is busy.
+    """Paper 5's profile from a trial of one thread: what it serves while it is busy, and no more
+    than the slot's CPU allows: the engine's part of it is also taken while the thread waits.
 
     Where tuples are not timed one by one, the thread was busy all the time at its highest rate.
     """
-    rate = 1000 / trial.service_ms if trial.service_ms else trial.rate
-    busy = max(trial.rate / rate, 1e-9)
+    service_s = trial.service_ms / 1000 if trial.service_ms else 1 / trial.rate
+    rate, cpu = in_a_slot(service_s, trial.cpu_cores / cores / max(trial.rate, 1e-9))
     return ServiceRate(
         rate=rate,
-        cpu=trial.cpu_cores / cores / busy,
-        mem=(trial.memory_mb or 0.0) / slot_memory_mb,
+        cpu=cpu,
+        mem=trial.memory_part(slot_memory_mb),
         arrival_scv=1.0 if arrival_scv is None else arrival_scv,
         service_scv=1.0 if trial.service_scv is None else trial.service_scv,
     )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slotwise.machine import describe, spark_version
-from slotwise.model import Pipeline, Profile, SlotwiseError, counted
+from slotwise.machine import cpu_model, java_version, spark_version
+from slotwise.model import Operator, Pipeline, Profile, SlotwiseError, counted
 from slotwise.profilers.bench import Bench, bench
 from slotwise.profilers.capture import cases
 from slotwise.profilers.case import Case, check
@@ -18,8 +19,10 @@ from slotwise.profilers.journal import Journal, Key, fingerprint
 from slotwise.profilers.operators import Procedure, profiled
 from slotwise.profilers.peaks import saturation
 from slotwise.profilers.platform import measure_idle
+from slotwise.profilers.time_left import TimeLeft
 from slotwise.profilers.trial import Peak, Profiled, Trial
 from slotwise.spark.cluster.quotas import NotPermitted
+from slotwise.spark.query.functions import imported
 from slotwise.suggestions import instead_of
 
 
@@ -32,6 +35,7 @@ class Slot:
     memory_mb: int = 512
 
 
+OUT_OF_MEMORY = re.compile("OutOfMemoryError|out of memory")
 USUAL_SLOT, USUAL_PROCEDURE = Slot(), Procedure()
 
 
@@ -87,17 +91,22 @@ def measure(
     """Each operator as soon as it is measured; all of the pipeline if none is named.
 
     `trials` is a file of finished trials: what is in it is not measured again, and what is measured
-    is added. Raises SlotwiseError if nothing can be measured at all.
+    is added. Raises SlotwiseError for an operator that is not there or has nothing to measure.
     """
     names = chosen(pipeline, operators, bound)
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(trials)) if trials is not None else None
         progress(f"capturing the input of {counted(len(names), 'operator')}")
         found = cases(on, pipeline, names, bound)
-        began_s = on.clock.now_s()
-        for number, case in enumerate(found):
-            progress(_time_left(number, len(found), on.clock.now_s() - began_s, case.name))
-            yield _measured(on, pipeline, case, procedure, journal, progress)
+        left = TimeLeft(on.clock, _steps(found, procedure))
+        for number, (name, case) in enumerate(found.items(), 1):
+            progress(f"operator {number} of {len(found)}: {name}{left}")
+            if isinstance(case, SlotwiseError):
+                yield Failed(name, str(case))
+            else:
+                key = _key(on, pipeline, case, procedure, bound or {})
+                yield _measured(on, key, case, procedure, journal, left, progress)
+            left.end(name)
 
 
 def measured_profiles(
@@ -127,17 +136,27 @@ def measured_profiles(
         raise SlotwiseError("; ".join(failed))
 
 
+def _steps(cases: Mapping[str, Case | SlotwiseError], procedure: Procedure) -> dict[str, int]:
+    """Per operator, how many parts its measurement has at the most: thread counts, and costs."""
+    return {
+        name: len(procedure.counts_of(case.operator))
+        + (procedure.with_costs and case.input is not None)
+        for name, case in cases.items()
+        if isinstance(case, Case)
+    }
+
+
 def _measured(
     on: Bench,
-    pipeline: Pipeline,
+    key: Key,
     case: Case,
     procedure: Procedure,
     journal: Journal | None,
+    left: TimeLeft,
     progress: Callable[[str], None],
 ) -> Profiled | Failed:
-    key = _key(on, pipeline, case, procedure)
-
     def kept(finished: Peak | Sequence[Trial]) -> None:
+        left.finish(case.name)
         if journal is None:
             return
         if isinstance(finished, Peak):
@@ -147,21 +166,50 @@ def _measured(
 
     known = journal.peaks(key) if journal is not None else {}
     costs = (journal.costs_trials(key) if journal is not None else None) or ()
+    left.skip(case.name, len(known) + bool(costs))
     try:
-        return profiled(on, case, procedure, known, costs, kept=kept, progress=progress)
+        return profiled(
+            on,
+            case,
+            procedure,
+            known,
+            costs,
+            kept=kept,
+            progress=lambda sentence: progress(f"{sentence}{left}"),
+        )
     except SlotwiseError as error:
-        return Failed(case.name, str(error))
+        return Failed(case.name, _why(on, str(error)))
 
 
-def _key(on: Bench, pipeline: Pipeline, case: Case, procedure: Procedure) -> Key:
+def _why(on: Bench, reason: str) -> str:
+    """With what to do about it, where that is known."""
+    if OUT_OF_MEMORY.search(reason) is None:
+        return reason
+    return (
+        f"it needs more memory than the {on.slot_memory_mb:,} MB of its slot (--slot-memory-mb): "
+        f"{reason}"
+    )
+
+
+def _key(
+    on: Bench,
+    pipeline: Pipeline,
+    case: Case,
+    procedure: Procedure,
+    bound: Mapping[str, Callable[..., Any]],
+) -> Key:
+    def function_of(operator: Operator) -> Callable[..., Any] | None:
+        return bound.get(operator.name) or imported(operator.logic.python)
+
     return Key(
         case.name,
-        fingerprint(pipeline.topology, case.name),
+        fingerprint(pipeline.topology, case.name, function_of),
         "saturation" if procedure.find_peak is saturation else repr(procedure.find_peak),
         on.cores,
         float(on.slot_memory_mb),
         spark_version() or "unknown",
-        describe().cpu,
+        java_version() or "unknown",
+        cpu_model(),
     )
 
 
@@ -181,10 +229,3 @@ def chosen(
     for name in names:
         check(pipeline.topology.operators[pipeline.topology.index[name]], (bound or {}).get(name))
     return names
-
-
-def _time_left(number: int, total: int, passed_s: float, name: str) -> str:
-    text = f"operator {number + 1} of {total}: {name}"
-    if number == 0:
-        return text
-    return f"{text}; about {passed_s / number * (total - number) / 60:.0f} min left"

@@ -8,16 +8,18 @@ with Journal(path) as journal:
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from uuid import uuid4
 
 from slotwise import journal
 from slotwise.json_data import json_data
-from slotwise.model import Topology
+from slotwise.model import Operator, Topology
 from slotwise.profilers.trial import Peak, Trial
 
 _COSTS = "costs"
@@ -36,6 +38,7 @@ class Key:
     memory_mb: float
     """The slot's memory."""
     spark: str
+    java: str
     cpu: str
     """The CPU model."""
 
@@ -84,22 +87,41 @@ class Journal:
                 yield row
 
 
-def fingerprint(topology: Topology, operator: str) -> str:
+def fingerprint(
+    topology: Topology,
+    operator: str,
+    function_of: Callable[[Operator], Callable[..., Any] | None] = lambda operator: None,
+) -> str:
     """A hash of what an operator computes and of what makes its input: all that is upstream.
 
-    Data that sources read from files or topics is known by name only. What is downstream does not
-    matter, and neither do names and positions of other operators' entries.
+    A function in Python, which `function_of` gives, counts with the whole file that defines it.
+    Data that sources read from files or topics is known by name only, and so are classes of Java.
+    What is downstream does not matter, and neither do names and positions of other operators'
+    entries.
     """
     upstream = {operator}
     streams: list[Any] = []
     while reaching := [s for s in topology.streams if s.target in upstream and s not in streams]:
         streams += reaching
         upstream |= {stream.source for stream in reaching}
+    used = [each for each in topology.operators if each.name in upstream]
     content = {
-        "operators": {o.name: asdict(o) for o in topology.operators if o.name in upstream},
+        "operators": {each.name: asdict(each) for each in used},
+        "code": {each.name: _code(call) for each in used if (call := function_of(each))},
         "streams": sorted(json.dumps(asdict(stream)) for stream in streams),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _code(function: Callable[..., Any]) -> str:
+    """What a function may do, itself and by others of its file. Code that no file has, such as a
+    program's from the standard input, is never the same again.
+    """
+    try:
+        file = inspect.getsourcefile(inspect.unwrap(function))
+        return Path(file or "").read_text(encoding="utf-8")
+    except (TypeError, OSError):
+        return uuid4().hex
 
 
 def _line_key(key: Key, part: str) -> str:
@@ -110,7 +132,7 @@ def _peak(row: dict[str, Any]) -> Peak | None:
     match row:
         case {"threads": int(threads), "confirmed": dict(confirmed), "tried": list(tried)}:
             trials = _trials([confirmed, *tried])
-            return Peak(threads, trials[0], trials[1:]) if trials else None
+            return Peak(threads, trials[0], trials[1:], row.get("remark")) if trials else None
     return None
 
 

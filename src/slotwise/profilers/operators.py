@@ -18,7 +18,7 @@ from slotwise.model import (
     counted,
 )
 from slotwise.profilers.bench import Bench
-from slotwise.profilers.case import Case
+from slotwise.profilers.case import Captured, Case
 from slotwise.profilers.costs import service_rate, task_costs
 from slotwise.profilers.measuring import Times, trial
 from slotwise.profilers.peaks import (
@@ -41,6 +41,8 @@ COSTS_PART = 0.6
 COSTS_TIMES = Times(most_warm_up_s=2.0, measured_s=4.0)
 LEAST_CPU = 0.02
 """Cores by which an idle slot varies from one trial to the next."""
+FEWEST_RECORDS = 50
+"""An input of fewer is not taken for that of production without a remark."""
 IDLE_GENERATOR = 0.8
 """An operator whose threads are busy for less of the time, in a slot with CPU to spare, was not
 given all that it could take."""
@@ -116,7 +118,8 @@ def profiled(
     if procedure.with_costs and case.input is not None and not costs:
         costs = _costs_trials(bench, case, peaks[0])
         kept(costs)
-    return _profile(bench, case, peaks, costs, [*remarks, *_remarks(bench, peaks)])
+        progress(f"{case.name}: costs with its neighbours near and far")
+    return _profile(bench, case, peaks, costs, [*remarks, *_remarks(bench, case, peaks)])
 
 
 def _most(peaks: Sequence[Peak], threads: int) -> float | None:
@@ -155,7 +158,7 @@ def _profile(
         tuple(peaks),
         tuple(costs),
         sum(each.emitted_rate for each in confirmed) / handled if case.emits else None,
-        tuple(remarks),
+        (*remarks, *(peak.remark for peak in peaks if peak.remark)),
     )
 
 
@@ -173,7 +176,7 @@ def _rows(peaks: Sequence[Peak], cores: float, slot_memory_mb: float) -> tuple[T
             rate := seen.rate if seen.offered_rate is None else seen.offered_rate,
             (seen.cpu_cores if seen.cpu_cores >= LEAST_CPU else max(seen.cpu_cores, least * rate))
             / cores,
-            (seen.memory_mb or 0.0) / slot_memory_mb,
+            seen.memory_part(slot_memory_mb),
         )
         for seen in trials
     )
@@ -191,8 +194,8 @@ def measurement(bench: Bench, trials: Sequence[Trial]) -> Measurement:
     )
 
 
-def _remarks(bench: Bench, peaks: Sequence[Peak]) -> list[str]:
-    found = []
+def _remarks(bench: Bench, case: Case, peaks: Sequence[Peak]) -> list[str]:
+    found = [] if case.input is None else _of_input(case.input)
     if bench.cores is None:
         found.append("measured without a CPU quota: figures are of the whole machine's cores")
     best = max((peak.confirmed for peak in peaks), key=lambda seen: seen.rate)
@@ -203,3 +206,12 @@ def _remarks(bench: Bench, peaks: Sequence[Peak]) -> list[str]:
             f"{best.rate:,.0f} tuples/s, and the operator may be faster"
         )
     return found
+
+
+def _of_input(used: Captured) -> list[str]:
+    if used.records >= FEWEST_RECORDS:
+        return []
+    return [
+        f"its input is {counted(used.records, 'record')}, all that arrived while input was "
+        "captured: others may take another time"
+    ]

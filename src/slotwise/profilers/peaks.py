@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +38,10 @@ MORE = 1.2
 """So many times what was confirmed, at least."""
 FULL = 0.95
 """A slot of whose quota this part is in use is full."""
+PROBE_RATE, PROBE_TIMES = 5.0, Times(1.0, 3.0)
+"""Of the trials before a staircase without a step."""
+STEPS = 20
+"""So many of its steps make the capacity, as it is estimated."""
 GROWTH = 0.03
 """More threads are no use where the last ones brought less than this part more."""
 WINDOW = 3
@@ -140,7 +145,9 @@ class Staircase:
     """Paper 1's Algorithm 1: `step` more tuples/s each time, each for `times`."""
 
     step: float | None = None
-    """Tuples/s; None: a twentieth of what the first service times allow."""
+    """Tuples/s; None: a twentieth of the capacity as it is estimated."""
+    first: int = 1
+    """The number of the first step."""
     steepest: float = 10.0
     """λ_max: growth of the latency, ms per second, above which a rate is not stable."""
     warm_up_s: float = 2.0
@@ -148,41 +155,75 @@ class Staircase:
     most_steps: int = 60
 
     def __call__(self, bench: Bench, case: Case, threads: int, most: float | None = None) -> Peak:
-        """All rates in one query, whose source follows the stairs."""
-        step = self.step or self._step(bench, case, threads)
+        """Memory is measured once more at the peak: to collect garbage holds up a query.
+
+        Raises SlotwiseError if the operator is not stable at the first step.
+        """
+        tried = self._climbed(bench, case, threads, self.step or _step(bench, case, threads, most))
+        stable = [each for each in tried if self.is_stable(each)]
+        if not stable:
+            raise _never_stable(case, threads, tried)
+        last = trial(bench, case, threads, stable[-1].offered_rate, CONFIRM_TIMES, memory=True)
+        confirmed = replace(stable[-1], memory_mb=last.memory_mb)
+        return Peak(
+            threads,
+            confirmed,
+            (*stable[:-1], confirmed, *tried[len(stable) :], last),
+            self._remark(confirmed) if stable == tried else None,
+        )
+
+    def _climbed(self, bench: Bench, case: Case, threads: int, step: float) -> list[Trial]:
+        """Up to the first rate that is not stable. All rates are in one query, whose source follows
+        the stairs.
+        """
         seconds = self.warm_up_s + self.measured_s
         tried: list[Trial] = []
-        stairs = Schedule.stairs(range(1, self.most_steps + 1), seconds)
+        numbers = range(self.first, self.first + self.most_steps)
+        stairs = Schedule.stairs(numbers, seconds)
         with bench.running(case, threads, step, schedule=stairs) as run:
             await_tuples(run)
-            for number in range(1, self.most_steps + 1):
+            for position, number in enumerate(numbers):
                 # By the source's clock, so that no window reaches into the next step.
-                window_s = DELAY_S + (number - 1) * seconds + self.warm_up_s
+                window_s = DELAY_S + position * seconds + self.warm_up_s
                 advance(run, max(window_s - run.now_s(), 0.1))
                 tried.append(measured(bench, case, run, number * step, self.measured_s))
                 if not self.is_stable(tried[-1]):
                     break
-        stable = [each for each in tried if self.is_stable(each)]
-        if not stable:
-            raise _never_stable(case, threads, tried)
-        return Peak(threads, stable[-1], tuple(tried))
+        return tried
 
     def is_stable(self, seen: Trial) -> bool:
-        return seen.latency_slope is None or seen.latency_slope <= self.steepest
+        """Where nothing came out, there is no latency: whether the run kept pace."""
+        if seen.latency_slope is None:
+            return seen.stable
+        return seen.latency_slope <= self.steepest
 
-    def _step(self, bench: Bench, case: Case, threads: int) -> float:
-        seen = trial(bench, case, threads, 5.0, Times(1.0, 3.0))
-        if not seen.service_ms:
-            raise SlotwiseError(
-                f"operator '{case.name}' is not timed tuple by tuple: give the staircase a step "
-                "(--rate-step)"
-            )
-        return threads * 1000 / seen.service_ms / 20
+    def _remark(self, highest: Trial) -> str:
+        return (
+            f"with {counted(highest.threads, 'thread')}: stable in all "
+            f"{counted(self.most_steps, 'step')}, up to {highest.rate:,.1f} tuples/s: it may be "
+            "faster; give the staircase a larger step (--rate-step)"
+        )
+
+
+def _step(bench: Bench, case: Case, threads: int, most: float | None) -> float:
+    """A twentieth of the capacity, as a trial estimates it that uses a part of what the first
+    service times allow, and no more than `most`: the first ones are those of code that Java has yet
+    to compile, and say nothing of the slot's quota.
+    """
+    first = trial(bench, case, threads, PROBE_RATE, PROBE_TIMES)
+    if not first.service_ms:
+        raise SlotwiseError(
+            f"operator '{case.name}' is not timed tuple by tuple: give the staircase a step "
+            "(--rate-step)"
+        )
+    rate = min(threads * 1000 / first.service_ms, most or math.inf) / 2
+    seen = trial(bench, case, threads, rate, PROBE_TIMES)
+    return min(estimated_capacity(bench, seen), most or math.inf) / STEPS
 
 
 class FindPeak(Protocol):
     """Called for each thread count. `most` is what so many threads can do at the most, in tuples/s;
-    None: nothing is known of that.
+    None: nothing is known of that. The confirmed trial has its memory.
     """
 
     def __call__(

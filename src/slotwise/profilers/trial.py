@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from slotwise.model import ProfileForms, ThreadRow
+from slotwise.model import ProfileForms, SlotwiseError, ThreadRow
 
 Distance = Literal["slot", "node", "cluster"]
 """Where a neighbour is: in the operator's own slot, in another of its node, on another node."""
@@ -44,6 +44,12 @@ class Trial:
     next_hop: Distance = "cluster"
     """Where its output went."""
 
+    def memory_part(self, slot_memory_mb: float) -> float:
+        """Memory as a part of the slot's. Raises SlotwiseError if it was not measured."""
+        if self.memory_mb is None:
+            raise SlotwiseError(f"the memory of operator '{self.operator}' was not measured")
+        return self.memory_mb / slot_memory_mb
+
 
 @dataclass(frozen=True)
 class Peak:
@@ -54,6 +60,8 @@ class Peak:
     """The stable trial at the highest rate."""
     tried: tuple[Trial, ...]
     """All of them, in order, `confirmed` included."""
+    remark: str | None = None
+    """What a reader must know of it, one sentence."""
 
 
 @dataclass(frozen=True)

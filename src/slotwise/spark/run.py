@@ -286,13 +286,18 @@ class Run:
         if any(pace_of(source) is not None for source in sources):
             return False
         if self.outline.mode == "micro-batch":
-            status = self.query.status
-            return not status["isDataAvailable"] and "Waiting for data" in status["message"]
+            return self.awaits_data
         last = self.watch.history.last
         seen = {} if last is None else last.topics
         runs = len(self.whereabouts().tasks) >= sum(self.outline.layout.tasks)
         topics = len(self.outline.layout.levels[0])
         return runs and len(seen) == topics and all(t.left == 0 for t in seen.values())
+
+    @property
+    def awaits_data(self) -> bool:
+        """No micro-batch begins, because there is nothing to read."""
+        status = self.query.status
+        return not status["isDataAvailable"] and "Waiting for data" in status["message"]
 
     def begun(self) -> tuple[int, int]:
         """How many executors have reported, and how many threads have got a tuple."""

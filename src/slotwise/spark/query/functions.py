@@ -122,7 +122,7 @@ def functions_of(
     found = {}
     for position, operator in enumerate(topology.operators):
         try:
-            call = (bound or {}).get(operator.name) or _imported(operator.logic.python)
+            call = (bound or {}).get(operator.name) or imported(operator.logic.python)
             if call is not None:
                 made = _function(operator, call)
                 found[position] = _writing(made) if formats.calls_python(operator) else made
@@ -164,7 +164,8 @@ def _writing(function: Function) -> Function:
     return replace(function, call=written, on_batches=True)
 
 
-def _imported(path: str | None) -> Callable[..., Any] | None:
+def imported(path: str | None) -> Callable[..., Any] | None:
+    """What a spec names as `python`. Raises SlotwiseError if it cannot be imported."""
     if path is None:
         return None
     module_name, colon, name = path.partition(":")
