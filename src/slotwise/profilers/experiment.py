@@ -19,6 +19,7 @@ from slotwise.profilers.operators import Procedure, profiled
 from slotwise.profilers.peaks import saturation
 from slotwise.profilers.platform import measure_idle
 from slotwise.profilers.trial import Peak, Profiled, Trial
+from slotwise.spark.cluster.libraries import settings
 from slotwise.spark.cluster.quotas import NotPermitted
 from slotwise.suggestions import instead_of
 
@@ -115,7 +116,7 @@ def measured_profiles(
     """
     chosen(pipeline, operators, bound)  # refuses an unknown one before anything starts
     failed = []
-    with prepared(slot, progress) as on:
+    with prepared(slot, progress, settings(pipeline)) as on:
         for found in measure(
             on, pipeline, operators, procedure, trials=trials, bound=bound, progress=progress
         ):
