@@ -50,6 +50,11 @@ def test_what_is_right_passes(right: Operator) -> None:
         (topic({"assign": "{}"}), "cannot have the option 'assign': set subscribe", None),
         (topic({}), "source 'x' reads kafka: add the option 'subscribe'", ("options",)),
         (
+            operator("sink", {"topic": "a"}, format="kafka"),
+            "writes kafka: add the option 'kafka.bootstrap.servers', or set it for all with kafka:",
+            ("options",),
+        ),
+        (
             operator("source", {"rowsPerSecnd": "1"}, format="rate"),
             "did you mean 'rowsPerSecond'?",
             ("options", "rowsPerSecnd"),

@@ -265,7 +265,9 @@ def _check_options(operator: Operator, does: str, known: tuple[str, ...] | None)
             raise _problem(operator, problem, "options", name)
     for name in NEEDED.get((operator.kind, kind), ()):
         if name not in options:
-            raise _problem(operator, f"{does} {kind}: add the option '{name}'", "options")
+            shared = ", or set it for all with kafka: {bootstrap.servers: …}"
+            advice = f"add the option '{name}'{shared if name == SERVERS else ''}"
+            raise _problem(operator, f"{does} {kind}: {advice}", "options")
 
 
 def _problem(operator: Operator, problem: str, *key: str) -> ModelError:
