@@ -145,12 +145,15 @@ def test_a_broker_that_no_longer_answers_is_told_once(tmp_path: Path) -> None:
 class Answer:
     """As a future of Kafka's client; a question that failed is done, and has no offsets."""
 
-    def __init__(self, offsets: Any = None) -> None:
-        self.offsets, self.is_done = offsets, False
+    def __init__(self, offsets: Any = None, failure: str = "TimeoutException") -> None:
+        self.offsets, self.is_done, self.failure = offsets, False, failure
 
     def get(self, wait: int, unit: Any) -> Any:
         if not self.is_done or self.offsets is None:
-            raise Py4JJavaError("no answer", SimpleNamespace(_target_id="o1"))
+            kind = SimpleNamespace(getSimpleName=lambda: self.failure)
+            cause = SimpleNamespace(getClass=lambda: kind)
+            thrown = SimpleNamespace(_target_id="o1", getCause=lambda: cause)
+            raise Py4JJavaError("no answer", thrown)
         return self.offsets
 
     def isDone(self) -> bool:  # noqa: N802
@@ -183,6 +186,10 @@ def test_a_broker_answers_until_a_question_has_failed(monkeypatch: pytest.Monkey
     questions[-1].is_done = True
     assert topic.ends() == {0: 7}
     assert topic.answers
+    questions.append(Answer(failure="UnknownTopicOrPartitionException"))
+    questions[-1].is_done = True
+    assert topic.ends() is None
+    assert topic.answers  # it says that there is no such topic
 
 
 class OneOffset:

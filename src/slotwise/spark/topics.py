@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+TIMEOUT = "TimeoutException"
 ANSWER_S = 10
 """A broker that has not answered after this time is not there."""
 GLANCE_MS = 100
@@ -195,7 +196,8 @@ class _Topic:
         described = _waited(self.spark, self._described, GLANCE_MS)
         if described is not None:
             self.partitions = described.get(self.name).partitions().size()
-        self._listed, self.answers = None, found is not None
+        self.answers = found is not None or not _has_timed_out(self.spark, self._listed)
+        self._listed = None
         return None if found is None else _by_partition(found)
 
     def _offsets(self) -> Any:
@@ -220,7 +222,7 @@ def _admin(spark: SparkSession, operator: Operator) -> Any:
     try:
         return made.AdminClient.create({**limits, **own})
     except Py4JJavaError as error:
-        cause = error.java_exception.getCause() or error.java_exception
+        cause = _cause(error)
         raise SlotwiseError(
             f"{operator.kind} '{operator.name}': {cause.getMessage()} "
             f"({SERVERS}: {own['bootstrap.servers']})"
@@ -233,12 +235,12 @@ def _partitions(spark: SparkSession, admin: Any, operator: Operator) -> int:
     try:
         found = admin.describeTopics([topic]).allTopicNames().get(2 * ANSWER_S, seconds)
     except Py4JJavaError as error:
-        cause = error.java_exception.getCause() or error.java_exception
+        cause = _cause(error)
         who = f"{operator.kind} '{operator.name}'"
         name = cause.getClass().getSimpleName()
         if name == "UnknownTopicOrPartitionException":
             raise SlotwiseError(f"{who}: there is no topic '{topic}'") from None
-        if name == "TimeoutException":
+        if name == TIMEOUT:
             servers = completed_options(operator)[SERVERS]
             raise SlotwiseError(
                 f"{who}: no broker of Kafka answers at {servers} within {ANSWER_S} s"
@@ -261,6 +263,19 @@ def _waited(spark: SparkSession, answer: Any, wait_ms: int) -> Any:
         return answer.get(wait_ms, _java(spark).java.util.concurrent.TimeUnit.MILLISECONDS)
     except Py4JJavaError:
         return None
+
+
+def _has_timed_out(spark: SparkSession, answer: Any) -> bool:
+    """Of a question that failed: nobody has answered, and not that a broker has refused it."""
+    try:
+        answer.get(GLANCE_MS, _java(spark).java.util.concurrent.TimeUnit.MILLISECONDS)
+    except Py4JJavaError as error:
+        return str(_cause(error).getClass().getSimpleName()) == TIMEOUT
+    return False
+
+
+def _cause(error: Py4JJavaError) -> Any:
+    return error.java_exception.getCause() or error.java_exception
 
 
 def _by_partition(offsets: Any) -> dict[int, int]:
