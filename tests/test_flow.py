@@ -136,6 +136,22 @@ class Sessions:
     """Stands for a StatefulProcessor, which a flow does not look into."""
 
 
+def test_a_flow_knows_its_brokers_once() -> None:
+    flow = Flow("orders", kafka={"bootstrap.servers": "here:1"})
+    read = flow.read("orders", format="kafka", topic="orders", schema="n BIGINT")
+    back = read.through("retry", topic="retry", schema="n BIGINT")
+    back.write("out", format="kafka", topic="out", **{"kafka.bootstrap.servers": "there:1"})
+    back.write("files", format="json", path="out")
+    servers = [
+        dict(operator.logic.options).get("kafka.bootstrap.servers")
+        for operator in flow.topology.operators
+    ]
+    assert servers == ["here:1", "here:1", "there:1", None]
+    names = [operator.name for operator in flow.topology.operators]
+    profiles = "profiles: {" + ", ".join(f"{name}: {{fixed: {{}}}}" for name in names) + "}\n"
+    assert loads(str(flow) + profiles).topology == flow.topology
+
+
 def test_what_is_not_sql_is_in_the_spec_too() -> None:
     flow = Flow("others")
     tries = flow.read("orders", expr="struct(id AS n)").java("even", of="org.example.Even")
@@ -383,7 +399,7 @@ def test_what_was_measured_is_kept_also_if_another_operator_fails(
         yield Profiled("a", ServiceRate(70.0), ())
         yield experiment.Failed("b", "it is too slow")
 
-    monkeypatch.setattr(experiment, "prepared", lambda slot, progress: nullcontext())
+    monkeypatch.setattr(experiment, "prepared", lambda *given: nullcontext())
     monkeypatch.setattr(experiment, "measure", measure)
     flow = Flow("measured")
     flow.read("s").map("a", upper).map("b", lambda value: value)  # measured

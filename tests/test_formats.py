@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from slotwise.formats import check
-from slotwise.model import Logic, ModelError, Operator
+import slotwise
+from slotwise.formats import check, completed_options, topic_of
+from slotwise.model import Logic, ModelError, Operator, SlotwiseError
 from slotwise.model.topology import OperatorKind
 from slotwise.spec import SpecError, dump, loads
+from slotwise.spec.plan_json import plan_to_json
 
 SERVERS = {"kafka.bootstrap.servers": "host:9092"}
 
@@ -47,6 +49,11 @@ def test_what_is_right_passes(right: Operator) -> None:
         (topic({"subscribe": "a,b"}), "subscribes to several topics: use a source for", None),
         (topic({"assign": "{}"}), "cannot have the option 'assign': set subscribe", None),
         (topic({}), "source 'x' reads kafka: add the option 'subscribe'", ("options",)),
+        (
+            operator("sink", {"topic": "a"}, format="kafka"),
+            "writes kafka: add the option 'kafka.bootstrap.servers', or set it for all with kafka:",
+            ("options",),
+        ),
         (
             operator("source", {"rowsPerSecnd": "1"}, format="rate"),
             "did you mean 'rowsPerSecond'?",
@@ -115,3 +122,65 @@ def test_what_a_spec_says_of_formats_is_written_as_it_was() -> None:
 def test_dead_letters_are_checked_as_a_sink() -> None:
     with pytest.raises(SpecError, match=r"14:32: sink 'dead_letters' writes json: add the option"):
         loads(SPEC.replace("{path: dead}", "{}"))
+
+
+def test_options_may_name_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = topic(
+        {"subscribe": "${env:STAGE}-orders", "kafka.sasl.jaas.config": 'password="${env:WORD}";'}
+    )
+    monkeypatch.setenv("WORD", r"se\\1cret")
+    monkeypatch.setenv("STAGE", "test")
+    assert topic_of(of) == "test-orders"
+    assert completed_options(of)["kafka.sasl.jaas.config"] == r'password="se\\1cret";'
+    monkeypatch.delenv("WORD")
+    with pytest.raises(SlotwiseError) as refused:
+        completed_options(of)
+    assert str(refused.value) == (
+        "source 'x' has the environment variable WORD in its options, and it is not set"
+    )
+
+
+SHARED = """
+topology:
+  name: shared
+  operators:
+    orders:
+      kind: source
+      format: kafka
+      options: {subscribe: orders}
+    copies:
+      kind: sink
+      format: kafka
+      options: {kafka.bootstrap.servers: "elsewhere:9092", topic: copies}
+    files: {kind: sink, format: json, options: {path: out}}
+  streams:
+    - {from: orders, to: copies}
+    - {from: orders, to: files}
+  dead_letters: {format: kafka, options: {topic: dead}}
+profiles:
+  orders: {fixed: {cpu: 0.1}}
+  copies: {fixed: {cpu: 0.1}}
+  files: {fixed: {cpu: 0.1}}
+cluster: [{name: a, slots: 2, memory_gb: 2}]
+goals: {rate: 100}
+kafka: {bootstrap.servers: "host:9092", "sasl.jaas.config": "${env:WORD}"}
+"""
+
+
+def test_a_password_is_in_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORD", "se1cret")
+    text = plan_to_json(slotwise.plan(loads(SHARED)))
+    assert "${env:WORD}" in text
+    assert "se1cret" not in text
+
+
+def test_settings_of_the_client_are_for_all_that_has_topics() -> None:
+    made = loads(SHARED)
+    orders, copies, files = (dict(o.logic.options) for o in made.topology.operators)
+    client = {"kafka.bootstrap.servers": "host:9092", "kafka.sasl.jaas.config": "${env:WORD}"}
+    assert orders == {**client, "subscribe": "orders"}
+    assert copies == {**client, "kafka.bootstrap.servers": "elsewhere:9092", "topic": "copies"}
+    assert files == {"path": "out"}
+    assert made.topology.dead_letters is not None
+    assert dict(made.topology.dead_letters.options) == {**client, "topic": "dead"}
+    assert loads(dump(made)).topology == made.topology

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,10 @@ from slotwise.flow_logic import (
     data_of,
     import_path,
     made_of,
+    options_of,
 )
 from slotwise.flow_stream import DataStream, Outlet
+from slotwise.formats import with_client
 from slotwise.model import (
     FixedLoad,
     Logic,
@@ -55,11 +58,14 @@ if TYPE_CHECKING:
 
 class Flow:
     """A pipeline that grows; see the module. `given` is what a spec has beside its topology, by
-    the same names: `profiles`, `catalog` or `cluster`, `engine`, …, and the goals.
+    the same names: `profiles`, `catalog` or `cluster`, `engine`, …, and the goals. `kafka` has the
+    settings of Kafka's client for all of its sources, sinks and links.
     """
 
-    def __init__(self, name: str, **given: Any) -> None:
-        self.name, self.given = name, checked(given)
+    def __init__(
+        self, name: str, *, kafka: Mapping[str, object] | None = None, **given: Any
+    ) -> None:
+        self.name, self.given, self.kafka = name, checked(given), dict(kafka or {})
         self.bound: dict[str, Function] = {}
         """The functions that the spec has not, by their operators."""
         self.workers: int | None = None
@@ -139,9 +145,14 @@ class Flow:
         self, operator: Operator, inputs: tuple[Outlet, ...], selectivity: float = 1.0
     ) -> DataStream:
         self._places[operator.name] = user_line()
-        self._operators.append(operator)
+        self._operators.append(self._with_client(operator))
         self._connect(inputs, operator.name)
         return DataStream(self, (Outlet(operator.name, selectivity),))
+
+    def _with_client(self, operator: Operator) -> Operator:
+        logic = operator.logic
+        options = with_client(logic.format, dict(logic.options), self.kafka)
+        return replace(operator, logic=replace(logic, options=options_of(options)))
 
     def _connect(self, inputs: tuple[Outlet, ...], target: str, loop: bool = False) -> None:
         self._streams += [

@@ -11,9 +11,11 @@ options to itself.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 
-from slotwise.model import Logic, ModelError, Operator
+from slotwise.model import Logic, ModelError, Operator, SlotwiseError
 from slotwise.paced import pace_of
 from slotwise.suggestions import instead_of
 
@@ -23,6 +25,7 @@ SERVERS = "kafka.bootstrap.servers"
 KEY = "key"
 """Of a Kafka sink: the field whose value is the message's key."""
 DEAD_LETTERS = "dead_letters"
+VARIABLE = re.compile(r"\$\{env:(\w+)\}")
 REAL_TIME = (None, "paced", KAFKA)
 """Formats of sources that real-time mode can read."""
 TYPED = (JSON, "csv", "parquet", "orc")
@@ -133,7 +136,7 @@ def is_read(operator: Operator) -> bool:
 
 def topic_of(operator: Operator) -> str:
     """The topic of an operator whose format is kafka."""
-    return options_of(operator)["subscribe" if operator.kind == "source" else "topic"]
+    return completed_options(operator)["subscribe" if operator.kind == "source" else "topic"]
 
 
 def calls_python(operator: Operator) -> bool:
@@ -160,6 +163,34 @@ def dead_letters_of(logic: Logic) -> Operator:
 def options_of(operator: Operator) -> dict[str, str]:
     """As the spec says them."""
     return dict(operator.logic.options)
+
+
+def with_client(
+    kind: str | None, options: Mapping[str, object], kafka: Mapping[str, object]
+) -> dict[str, object]:
+    """The options of an operator with the format `kind`: of Kafka, beside its own ones, the
+    settings of the client that all operators share.
+    """
+    shared = kafka if kind == KAFKA else {}
+    return {**{f"kafka.{name}": value for name, value in shared.items()}, **options}
+
+
+def completed_options(operator: Operator) -> dict[str, str]:
+    """With the values of environment variables in place of `${env:NAME}`. Only what is handed to
+    Spark and to clients has them: plans, checkpoints and kept runs do not.
+
+    Raises SlotwiseError for a variable that is not set.
+    """
+
+    def value_of(found: re.Match[str]) -> str:
+        if (value := os.environ.get(found[1])) is not None:
+            return value
+        raise SlotwiseError(
+            f"{operator.kind} '{operator.name}' has the environment variable {found[1]} in its "
+            "options, and it is not set"
+        )
+
+    return {name: VARIABLE.sub(value_of, value) for name, value in options_of(operator).items()}
 
 
 def _check_source(operator: Operator) -> None:
@@ -234,7 +265,9 @@ def _check_options(operator: Operator, does: str, known: tuple[str, ...] | None)
             raise _problem(operator, problem, "options", name)
     for name in NEEDED.get((operator.kind, kind), ()):
         if name not in options:
-            raise _problem(operator, f"{does} {kind}: add the option '{name}'", "options")
+            shared = ", or set it for all with kafka: {bootstrap.servers: …}"
+            advice = f"add the option '{name}'{shared if name == SERVERS else ''}"
+            raise _problem(operator, f"{does} {kind}: {advice}", "options")
 
 
 def _problem(operator: Operator, problem: str, *key: str) -> ModelError:

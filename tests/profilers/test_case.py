@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 import slotwise
-from slotwise.model import Grouping, Logic, Operator, SlotwiseError
-from slotwise.profilers.capture import LONGEST_S, TWIN, _grouping, _rows, _with_twins
-from slotwise.profilers.case import NEXT_HOP, REPLAY, Captured, Case
+from slotwise.model import Grouping, Logic, Operator, SlotwiseError, Stream, Topology
+from slotwise.profilers.capture import LONGEST_S, MESSAGES, TWIN, _grouping, _rows, _with_twins
+from slotwise.profilers.case import NEXT_HOP, REPLAY, Captured, Case, check, reading
 from slotwise.profilers.experiment import chosen
 from slotwise.profilers.operators import _of_input
 from tests.clocks import SettableClock
@@ -107,6 +107,94 @@ def test_a_capture_that_gets_little_ends_in_the_longest_time(tmp_path: Path) -> 
 @pytest.mark.parametrize(("records", "remarks"), [(49, 1), (50, 0)])
 def test_few_records_are_remarked(records: int, remarks: int) -> None:
     assert len(_of_input(replace(INPUT, records=records))) == remarks
+
+
+def round_trip() -> Topology:
+    """Numbers that go round through a topic."""
+    servers = ("kafka.bootstrap.servers", "localhost:9092")
+    return Topology(
+        "round-trip",
+        (
+            Operator(
+                "numbers",
+                "source",
+                logic=Logic(
+                    format="kafka",
+                    options=(servers, ("subscribe", "numbers")),
+                    schema="n INT",
+                    expr="struct(n)",
+                    partitions=3,
+                ),
+            ),
+            Operator("half", logic=Logic(expr="struct(n DIV 2 AS n)")),
+            Operator(
+                "again",
+                logic=Logic(
+                    format="kafka",
+                    options=(servers, ("topic", "again"), ("key", "n")),
+                    schema="n INT",
+                    partitions=2,
+                ),
+            ),
+            Operator("out", "sink"),
+        ),
+        (
+            Stream("numbers", "half"),
+            Stream("half", "again", 0.5),
+            Stream("again", "half", loop=True),
+            Stream("half", "out"),
+        ),
+    )
+
+
+@pytest.mark.parametrize("wanted", [["half"], ["out"], ["again"], ["numbers", "half", "again"]])
+def test_capturing_writes_to_no_topic(wanted: list[str]) -> None:
+    made = _with_twins(round_trip(), wanted)
+    for operator in made.operators:
+        if operator.logic.format is not None:
+            assert operator.kind == "source"
+            assert "topic" not in dict(operator.logic.options)
+            assert dict(operator.logic.options)["startingOffsets"] == "earliest"
+    assert {operator.name for operator in made.operators if operator.kind == "sink"} == {
+        TWIN + name for name in wanted
+    }
+    assert not any(stream.loop for stream in made.streams)
+
+
+def test_a_topic_in_between_is_read_where_its_tuples_are_needed() -> None:
+    made = _with_twins(round_trip(), ["half"])
+    assert [operator.name for operator in made.operators] == ["numbers", "again", TWIN + "half"]
+    assert {(s.source, s.target) for s in made.streams} == {
+        ("numbers", TWIN + "half"),
+        ("again", TWIN + "half"),
+    }
+    again = made.operators[1].logic
+    assert (again.schema, again.partitions) == ("n INT", 2)
+    assert dict(again.options)["subscribe"] == "again"
+
+
+def test_of_what_reads_a_topic_its_messages_are_kept() -> None:
+    made = _with_twins(round_trip(), ["again"])
+    reader, twin = made.operators
+    assert (reader.name, twin.name) == (MESSAGES + "again", TWIN + "again")
+    assert (reader.logic.schema, reader.logic.partitions) == (None, 2)
+
+
+def test_an_operator_that_reads_a_topic_is_sent_its_messages() -> None:
+    messages = Captured(Path("in.jsonl"), "key STRING, value STRING", 10)
+    case = Case(reading(round_trip().operators[0]), messages)
+    assert names(case) == [REPLAY, "numbers", NEXT_HOP]
+    of = case.topology().operators[1]
+    assert (of.kind, of.logic.format, of.logic.options) == ("operator", None, ())
+    assert (of.logic.schema, of.logic.expr) == ("n INT", "struct(n)")
+
+
+def test_only_sources_whose_rate_can_be_set_are_measured() -> None:
+    for operator in round_trip().operators[:3]:
+        check(operator, None)
+    files = Logic(format="json", options=(("path", "in"),), schema="n INT")
+    with pytest.raises(SlotwiseError, match="source 's' reads json, whose rate cannot be set"):
+        check(Operator("s", "source", logic=files), None)
 
 
 def test_keys_stay_together_where_the_operator_needs_it() -> None:

@@ -54,7 +54,9 @@ class ScriptedRun(Run):
             Options(Path("checkpoint"), batch_seconds=2.0),
             Query(made, None, ()),  # type: ignore[arg-type]
             ScriptedQuery(),  # type: ignore[arg-type]
-            SimpleNamespace(silences=lambda *_: {}),  # type: ignore[arg-type]
+            SimpleNamespace(  # type: ignore[arg-type]
+                silences=lambda *_: {}, topics=SimpleNamespace(lacks_broker=False)
+            ),
             clock,
             clock.now_s(),
             made,

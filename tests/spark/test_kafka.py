@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from slotwise.model import Grouping, Logic, Plan, SlotwiseError, Topology
 from slotwise.spark.metering import meters
+from slotwise.spark.metering.counters import counters
 from slotwise.spark.query.sources import OFFSET_BITS
 from slotwise.spark.run import Run
 from slotwise.spark.supervise import supervise
@@ -26,7 +27,7 @@ from slotwise.spark.waiting import await_tuples
 from tests.spark.broker import Broker, Message
 from tests.spark.conftest import MODEL, wait_until
 from tests.spark.plans import plan, topology
-from tests.spark.running import running, written
+from tests.spark.running import running
 
 pytestmark = pytest.mark.cluster
 
@@ -205,6 +206,46 @@ def test_a_topic_that_grows_is_read_whole_and_told(
         )
 
 
+def test_a_topic_that_grows_leaves_other_sources_theirs(
+    topics: Topics, broker: Broker, tmp_path: Path
+) -> None:
+    """What each has read is counted for it, though tasks of the later source have moved."""
+    more = broker.create(topics.spark, f"{topics.orders}-more", 2)
+    orders = topics.source(expr="struct(n)")
+    options = {**dict(orders.options), "subscribe": more}
+    later = Logic(format="kafka", options=tuple(options.items()), partitions=2)
+    of = topology("orders>k", "later>k", logic={"orders": orders, "later": later})
+
+    def send(topic: str, partition: int, records: int) -> None:
+        made = topics.spark.range(records).selectExpr(
+            """'{"n": 1}' AS value""", f"{partition} AS partition"
+        )
+        broker.send(made, topic)
+
+    def taken(run: Run) -> list[float]:
+        """Records of each source."""
+        run.tick()
+        counted = counters(run.watched, meters.snapshot(run.spark)).sums["arrivals"]
+        owners = run.plan.allocation.thread_operator
+        sources = (of.index[name] for name in ("orders", "later"))
+        return [float(counted[owners == source].sum()) for source in sources]
+
+    with running(topics.spark, planned(of, orders=2), tmp_path) as run:
+        for partition in range(PARTITIONS):
+            send(topics.orders, partition, 10)
+        send(more, 0, 5)
+        send(more, 1, 5)
+        wait_until(lambda: taken(run) == [30, 10], query=run.query)
+        broker.grow(topics.spark, topics.orders, PARTITIONS + 2)
+        send(topics.orders, PARTITIONS, 7)
+        send(topics.orders, PARTITIONS + 1, 7)
+        wait_until(lambda: taken(run) == [44, 10], query=run.query)
+        send(more, 0, 100)
+        send(more, 1, 100)
+        wait_until(lambda: taken(run) == [44, 210], query=run.query)
+        wait_until(lambda: run.tick() or run.observe(1.0).backlog == 0, query=run.query)
+
+
 def test_what_does_not_parse_and_what_fails_are_dead_letters(
     topics: Topics, broker: Broker, tmp_path: Path
 ) -> None:
@@ -351,23 +392,19 @@ def test_a_topic_in_micro_batches(topics: Topics, tmp_path: Path) -> None:
         wait_until(lambda: run.tick() or run.observe(1.0).backlog == 0, query=run.query)
 
 
-def test_files_in_micro_batches(spark: SparkSession, tmp_path: Path) -> None:
-    given = tmp_path / "in"
-    given.mkdir()
-    options = (("path", str(given)), ("maxFilesPerTrigger", "1"))
-    source = Logic(format="json", schema="n BIGINT, at TIMESTAMP", options=options, event_time="at")
-    alone = topology("s>a", "a>k", logic={"s": source, "a": Logic(expr="n")})
-    with running(spark, plan(alone, 2, on=MODEL), tmp_path) as run:
-        for number in range(3):
-            lines = [
-                json.dumps({"n": n, "at": "2026-01-01T00:00:00Z"})
-                for n in range(number * 10, number * 10 + 10)
-            ]
-            (given / f"{number}.json").write_text("\n".join(lines))
-        wait_until(lambda: run.tick() or len(written(tmp_path)) == 30, query=run.query)
-        assert run.outline.mode == "micro-batch"
-        assert run.threads_in_place() == (6, 6)
-    rows = written(tmp_path)
-    assert sorted(row["value"] for row in rows) == list(range(30))
-    assert len({row["id"] for row in rows}) == 30
-    assert {row["ts"] for row in rows} == {1767225600_000_000}
+def test_an_empty_topic_in_micro_batches(topics: Topics, tmp_path: Path) -> None:
+    of = topology(
+        *("orders>choose", "choose>large"),
+        logic={
+            "orders": topics.source(),
+            "choose": Logic(expr=f"IF(amount > {LARGE}, struct(n, country), NULL)"),
+            "large": topics.sink(topics.large),
+        },
+    )
+    made = plan(of, {"orders": 2, "choose": 2}, on=MODEL, rate=100, engine="micro-batch")
+    with running(topics.spark, made, tmp_path) as run:
+        await_tuples(run)  # there are none: it is idle
+        topics.send(300)
+        wait_until(lambda: run.tick() or topics.all_large(), query=run.query)
+        topics.check_large()
+        assert run.threads_in_place() == (5, 5)

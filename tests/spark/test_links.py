@@ -163,7 +163,7 @@ def test_what_comes_to_a_link_must_be_as_its_schema_says(
         "operator 'again': it receives struct<n:bigint,rounds:int>, and its schema is struct<"
     )
     with (
-        pytest.raises(SlotwiseError, match=re.escape("'half'") + "|" + re.escape(sentence)),
+        pytest.raises(SlotwiseError, match=re.escape(sentence)),
         running(spark, plan(halving(back), on=MODEL), tmp_path),
     ):
         pass

@@ -71,6 +71,19 @@ def test_a_query_that_fails_again_at_once_is_started_again(
     ]
 
 
+def test_a_query_is_not_started_while_no_broker_answers(
+    run: ScriptedRun, clock: SettableClock
+) -> None:
+    run.watch.topics.lacks_broker = True  # type: ignore[union-attr, misc]
+    run.fail()
+    run.advance(300)
+    assert run.restarts == []
+    clock.at(1400, lambda: setattr(run.watch.topics, "lacks_broker", False))
+    run.advance(300)
+    assert run.restarts == [pytest.approx(1400, abs=1.01)]
+    assert run.failures.count == 1
+
+
 def test_meters_are_read_while_a_restart_waits_for_room(
     run: ScriptedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,12 +12,14 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from py4j.protocol import Py4JJavaError
+
 from slotwise.model import Logic
 from slotwise.spark.metering.meters import TopicState
 from slotwise.spark.metering.observe import observe
 from slotwise.spark.query.levels import layout
 from slotwise.spark.query.sources import OFFSET_BITS
-from slotwise.spark.topics import Topics, _last_offsets
+from slotwise.spark.topics import Topics, _last_offsets, _Topic
 from tests.spark.plans import plan, topology
 from tests.spark.snapshots import START, meter, snapshot, watched
 
@@ -32,6 +34,8 @@ class ScriptedTopic:
     begun: dict[int, int]
     partitions: int = 2
     told: int = 0
+    answers: bool = True
+    told_answers: bool = True
     name: str = "orders"
     operator: Any = field(default_factory=lambda: SimpleNamespace(kind="source", name="s"))
 
@@ -90,27 +94,112 @@ def test_positions_and_finished_batches_count_as_taken(tmp_path: Path) -> None:
     made = topics(ScriptedTopic({0: 100, 1: 50}, {0: 0, 1: 0}), tmp_path)
     assert made.seen(query(p0=60, p1=50), (), START)[0].left == 40
     # Task 0 may read any partition; positions are of the last record, so the next one is to come.
-    taken = meter(0, 0, position=at(1, 49)), meter(0, 1, position=at(0, 97)), meter(1)
+    taken = (
+        meter(0, 0, source=0, position=at(1, 49)),
+        meter(0, 1, source=0, position=at(0, 97)),
+        meter(1),
+    )
     assert made.seen(query(p0=60, p1=20), taken, START)[0].left == 2
+
+
+def test_another_sources_positions_do_not_count(tmp_path: Path) -> None:
+    """Their topics have partitions and offsets as well."""
+    made = topics(ScriptedTopic({0: 100, 1: 50}, {0: 90, 1: 50}), tmp_path)
+    others = (meter(0, 0, source=1, position=at(0, 99)),)
+    assert made.seen(query(), others, START)[0].left == 10
 
 
 def test_what_is_left_is_not_known_before_it_is_known_where_a_partition_began(
     tmp_path: Path,
 ) -> None:
     made = topics(ScriptedTopic({0: 100, 1: 50}, {}), tmp_path)
-    first = (meter(0, 0, position=at(0, 99)),)
+    first = (meter(0, 0, source=0, position=at(0, 99)),)
     assert made.seen(query(), first, START)[0].left is None
-    assert made.seen(query(), (*first, meter(0, 1, position=at(1, 9))), START)[0].left == 40
+    assert (
+        made.seen(query(), (*first, meter(0, 1, source=0, position=at(1, 9))), START)[0].left == 40
+    )
 
 
 def test_a_topic_that_has_grown_is_told_once(tmp_path: Path) -> None:
     topic = ScriptedTopic({}, {})
     made = topics(topic, tmp_path)
-    assert made.grown() == []
+    assert made.news() == []
     topic.partitions = 3
-    (told,) = made.grown()
+    (told,) = made.news()
     assert told.startswith("topic 'orders' has 3 partitions now: to give them places, set")
-    assert made.grown() == []
+    assert made.news() == []
+
+
+def test_a_broker_that_no_longer_answers_is_told_once(tmp_path: Path) -> None:
+    topic = ScriptedTopic({}, {})
+    made = topics(topic, tmp_path)
+    assert not made.lacks_broker
+    topic.answers = False
+    assert made.lacks_broker
+    assert made.news() == ["no broker answers for topic 'orders'"]
+    assert made.news() == []
+    topic.answers = True
+    assert made.news() == ["a broker answers again for topic 'orders'"]
+
+
+class Answer:
+    """As a future of Kafka's client; a question that failed is done, and has no offsets."""
+
+    def __init__(self, offsets: Any = None, failure: str = "TimeoutException") -> None:
+        self.offsets, self.is_done, self.failure = offsets, False, failure
+
+    def get(self, wait: int, unit: Any) -> Any:
+        if not self.is_done or self.offsets is None:
+            kind = SimpleNamespace(getSimpleName=lambda: self.failure)
+            cause = SimpleNamespace(getClass=lambda: kind)
+            thrown = SimpleNamespace(_target_id="o1", getCause=lambda: cause)
+            raise Py4JJavaError("no answer", thrown)
+        return self.offsets
+
+    def isDone(self) -> bool:  # noqa: N802
+        return self.is_done
+
+
+def test_a_broker_answers_until_a_question_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    java: Any = SimpleNamespace(
+        java=SimpleNamespace(
+            util=SimpleNamespace(
+                concurrent=SimpleNamespace(TimeUnit=SimpleNamespace(MILLISECONDS="ms"))
+            )
+        )
+    )
+    questions: list[Answer] = []
+    admin: Any = SimpleNamespace(
+        describeTopics=lambda names: SimpleNamespace(allTopicNames=lambda: Answer())
+    )
+    operator: Any = SimpleNamespace(logic=SimpleNamespace(options=SERVERS), kind="source")
+    topic = _Topic(SimpleNamespace(_jvm=java), operator, admin, 1, 1)  # type: ignore[arg-type]
+    monkeypatch.setattr(_Topic, "_offsets", lambda self: questions[-1])
+    questions.append(Answer())
+    assert topic.ends() is None
+    assert topic.answers  # the question is not answered yet, and has not failed
+    questions[-1].is_done = True
+    assert topic.ends() is None
+    assert not topic.answers
+    offsets: Any = OneOffset()
+    questions.append(Answer(offsets))
+    questions[-1].is_done = True
+    assert topic.ends() == {0: 7}
+    assert topic.answers
+    questions.append(Answer(failure="UnknownTopicOrPartitionException"))
+    questions[-1].is_done = True
+    assert topic.ends() is None
+    assert topic.answers  # it says that there is no such topic
+
+
+class OneOffset:
+    """As Java's map of partitions to offsets."""
+
+    def keySet(self) -> list[Any]:  # noqa: N802
+        return [SimpleNamespace(partition=lambda: 0)]
+
+    def get(self, key: Any) -> Any:
+        return SimpleNamespace(offset=lambda: 7)
 
 
 @pytest.mark.parametrize(("left", "backlog"), [(700, 700), (0, 0), (None, None)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from concurrent.futures import Future
 from pathlib import Path
@@ -55,6 +56,24 @@ def test_a_query_whose_threads_begin_late_is_waited_for(
     clock.at(1150, run.deliver)
     await_tuples(run)
     assert run.now_s() == pytest.approx(150, abs=0.11)
+
+
+def test_a_query_that_is_idle_for_a_moment_is_not_waited_for(
+    run: ScriptedRun, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A query of micro-batches asks its sources for data now and then."""
+    looks = itertools.cycle([False, False, True])
+    monkeypatch.setattr(ScriptedRun, "is_idle", property(lambda run: next(looks)))
+    await_tuples(run)
+    assert run.now_s() == pytest.approx(0.2)
+
+
+def test_a_query_whose_broker_is_gone_is_waited_for(run: ScriptedRun, clock: SettableClock) -> None:
+    run.watch.topics.lacks_broker = True  # type: ignore[union-attr, misc]
+    clock.at(1300, lambda: setattr(run.watch.topics, "lacks_broker", False))
+    with pytest.raises(SlotwiseError, match="has delivered no tuple for 60 s"):
+        await_tuples(run)
+    assert run.now_s() == pytest.approx(360, abs=0.21)
 
 
 def test_a_query_that_fails_ends_the_wait(run: ScriptedRun, clock: SettableClock) -> None:

@@ -85,8 +85,15 @@ class Bench(Stage):
         return found
 
     def plan_outside(self, topology: Topology, engine: Engine, rate: float, threads: int) -> Plan:
-        """All operators outside the quota, those between sources and sinks with so many threads."""
-        counts = [threads if operator.kind == "operator" else 1 for operator in topology.operators]
+        """All operators outside the quota, those between sources and sinks with so many threads, an
+        aggregate with no more than it has key groups.
+        """
+        counts = [
+            min(threads, operator.logic.key_groups if operator.logic.is_keyed else threads)
+            if operator.kind == "operator"
+            else 1
+            for operator in topology.operators
+        ]
         return self._plan(topology, engine, rate, counts, [SLOTS["cluster"]] * len(counts))
 
     def _plan_of(

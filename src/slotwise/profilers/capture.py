@@ -1,7 +1,9 @@
 """Records as they arrive at operators: the pipeline itself runs once, and its inputs are kept.
 
 Every operator that is to be measured gets a twin beside it, a sink that is sent the same tuples.
-The pipeline runs on its sources' own data, outside the quota, until every twin has enough.
+The pipeline runs on its sources' own data, outside the quota, until every twin has enough. It
+writes nothing else: what its tuples would be sent to is left out, and a topic in between is only
+read. Of an operator that reads a topic, the messages are kept as they are.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ import numpy as np
 from pyspark.sql.types import StructType
 
 from slotwise.clock import await_condition
-from slotwise.model import Grouping, Operator, Pipeline, SlotwiseError, Stream, Topology
+from slotwise.formats import KAFKA, is_link, is_read, options_of, topic_of
+from slotwise.model import Grouping, Logic, Operator, Pipeline, SlotwiseError, Stream, Topology
 from slotwise.paced import pace_of
 from slotwise.profilers.bench import Bench
-from slotwise.profilers.case import Captured, Case
+from slotwise.profilers.case import Captured, Case, reading
 from slotwise.spark.query.outline import outline
 from slotwise.spark.run import Run
 
@@ -35,7 +38,8 @@ BATCH_S = 3.0
 """What a batch has written can be read when it ends."""
 QUIET_BATCHES = 3
 """In so many batches without a record the sources have ended: one or two may be a lull."""
-TWIN = "slotwise-input-of-"
+TWIN, MESSAGES = "slotwise-input-of-", "slotwise-messages-of-"
+"""In the names of twins, and of sources of messages as they are."""
 OUR_COLUMNS = ("_sink", "_thread", "id", "ts")
 FEWEST_GAPS = 50
 """Between records, for a variation of their arrivals."""
@@ -60,13 +64,13 @@ def cases(
     """
     topology, bound = pipeline.topology, bound or {}
     chosen = [topology.operators[topology.index[name]] for name in operators]
-    wanted = [operator.name for operator in chosen if operator.kind != "source"]
+    wanted = [operator.name for operator in chosen if not _makes_records(operator)]
     inputs = _inputs(bench, pipeline, wanted, bound)
     return {
         operator.name: found
         if isinstance(found := inputs.get(operator.name), SlotwiseError)
         else Case(
-            operator,
+            reading(operator) if _reads_topic(operator) else operator,
             found,
             _grouping(topology, operator),
             bool(topology.outputs[topology.index[operator.name]]),
@@ -126,26 +130,66 @@ def _with_twins(topology: Topology, operators: Sequence[str]) -> Topology:
     """Only what is upstream of the operators, each with a twin in its place and, where something
     that is kept comes after it, beside it.
     """
-    kept = _upstream(topology, operators)
+    chosen = [topology.operators[topology.index[name]] for name in operators]
+    readers = [_messages(operator) for operator in chosen if _reads_topic(operator)]
+    fed = [operator.name for operator in chosen if not _reads_topic(operator)]
+    kept = _upstream(topology, fed)
     twins = tuple(Operator(TWIN + name, "sink") for name in operators)
-    streams = tuple(s for s in topology.streams if s.source in kept and s.target in kept)
+    streams = tuple(
+        replace(stream, loop=stream.loop and not _is_link(topology, stream.source))
+        for stream in topology.streams
+        if stream.source in kept and stream.target in kept and not _is_link(topology, stream.target)
+    )
     beside = tuple(
         Stream(stream.source, TWIN + stream.target, stream.selectivity, Grouping("shuffle"))
         for stream in topology.streams
-        if stream.target in operators and not stream.loop
+        if stream.target in fed and (not stream.loop or _is_link(topology, stream.source))
+    )
+    as_they_are = tuple(
+        Stream(reader.name, TWIN + reader.name.removeprefix(MESSAGES), 1.0, Grouping("shuffle"))
+        for reader in readers
     )
     return Topology(
         topology.name,
-        tuple(_ending(o) for o in topology.operators if o.name in kept) + twins,
-        streams + beside,
+        (*(_ending(o) for o in topology.operators if o.name in kept), *readers, *twins),
+        streams + beside + as_they_are,
     )
 
 
+def _is_link(topology: Topology, name: str) -> bool:
+    return is_link(topology.operators[topology.index[name]])
+
+
+def _makes_records(operator: Operator) -> bool:
+    return operator.kind == "source" and pace_of(operator) is not None
+
+
+def _reads_topic(operator: Operator) -> bool:
+    return is_read(operator) and operator.logic.format == KAFKA
+
+
+def _messages(operator: Operator) -> Operator:
+    """A source of the messages of an operator's topic, not parsed."""
+    reader, logic = _from_topic(operator), operator.logic
+    as_they_are = Logic(format=KAFKA, options=reader.logic.options, partitions=logic.partitions)
+    return replace(reader, name=MESSAGES + operator.name, logic=as_they_are)
+
+
+def _from_topic(operator: Operator) -> Operator:
+    """A source of what the topic has, also of one that tuples go through: nothing is written."""
+    kept = {name: v for name, v in options_of(operator).items() if name not in ("topic", "key")}
+    options = {**kept, "subscribe": topic_of(operator), "startingOffsets": "earliest"}
+    logic = replace(operator.logic, options=tuple(options.items()))
+    return replace(operator, kind="source", share=1.0, logic=logic)
+
+
 def _ending(operator: Operator) -> Operator:
-    """A paced source with no more records than are needed: a batch ends when it has worked off all
-    that the source has taken in, however slow the operators are.
+    """A source of what is there already. A paced one has no more records than are needed: a batch
+    ends when it has worked off all that the source has taken in, however slow the operators are.
     """
-    if operator.kind != "source" or pace_of(operator) is None:
+    if _reads_topic(operator):
+        return _from_topic(operator)
+    if not _makes_records(operator):
         return operator
     others = [option for option in operator.logic.options if option[0] not in ("records", "delay")]
     options = (*others, ("records", str(ENOUGH)))
@@ -153,7 +197,9 @@ def _ending(operator: Operator) -> Operator:
 
 
 def _upstream(topology: Topology, operators: Sequence[str]) -> set[str]:
-    """Operators that feed one of these, directly or not."""
+    """Operators that feed one of these, directly or not. What feeds a topic in between does not
+    count: the topic has it.
+    """
     found: set[str] = set()
     waiting = list(operators)
     while waiting:
@@ -161,7 +207,8 @@ def _upstream(topology: Topology, operators: Sequence[str]) -> set[str]:
         for stream in topology.streams:
             if stream.target == name and stream.source not in found:
                 found.add(stream.source)
-                waiting.append(stream.source)
+                if not _is_link(topology, stream.source):
+                    waiting.append(stream.source)
     return found
 
 
@@ -243,7 +290,11 @@ def arrival_scv(due_us: Sequence[int]) -> float | None:
 
 
 def _grouping(topology: Topology, operator: Operator) -> Grouping:
-    """By its keys where one of its inputs is: a key's tuples must meet in one thread."""
+    """By its keys where one of its inputs is: a key's tuples must meet in one thread. What comes
+    from a topic has no keys yet.
+    """
+    if is_read(operator):
+        return Grouping("shuffle")
     inputs = topology.inputs[topology.index[operator.name]]
     groupings = [topology.streams[stream].grouping for stream in inputs]
     return next((g for g in groupings if g.kind == "fields"), Grouping("shuffle"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from slotwise.formats import KAFKA
 from slotwise.model import Grouping, Logic, Operator, SlotwiseError, Stream, Topology
 from slotwise.model.pipeline import Engine
 from slotwise.paced import pace_of
@@ -81,10 +82,19 @@ class Captured:
         return Operator(REPLAY, "source", 1.0, logic)
 
 
+def reading(operator: Operator) -> Operator:
+    """An operator that reads a topic, as one that is sent its messages: it parses and computes what
+    it does in production. What Kafka's client takes is not in it.
+    """
+    return replace(
+        operator, kind="operator", share=1.0, logic=replace(operator.logic, partitions=None)
+    )
+
+
 def check(operator: Operator, function: Callable[..., Any] | None) -> None:
     """Raise SlotwiseError for an operator that there is nothing to measure of."""
     logic = operator.logic
-    if operator.kind == "source" and pace_of(operator) is None:
+    if operator.kind == "source" and pace_of(operator) is None and logic.format != KAFKA:
         raise SlotwiseError(
             f"source '{operator.name}' reads {logic.format}, whose rate cannot be set: give it a "
             "profile by hand, such as {fixed: {cpu: 0.1}}"

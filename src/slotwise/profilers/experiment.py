@@ -21,6 +21,7 @@ from slotwise.profilers.peaks import saturation
 from slotwise.profilers.platform import measure_idle
 from slotwise.profilers.time_left import TimeLeft
 from slotwise.profilers.trial import Peak, Profiled, Trial
+from slotwise.spark.cluster.libraries import settings
 from slotwise.spark.cluster.quotas import NotPermitted
 from slotwise.spark.query.functions import imported
 from slotwise.suggestions import instead_of
@@ -124,7 +125,7 @@ def measured_profiles(
     """
     chosen(pipeline, operators, bound)  # refuses an unknown one before anything starts
     failed = []
-    with prepared(slot, progress) as on:
+    with prepared(slot, progress, settings(pipeline)) as on:
         for found in measure(
             on, pipeline, operators, procedure, trials=trials, bound=bound, progress=progress
         ):

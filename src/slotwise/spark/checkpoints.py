@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,14 @@ FORCED = "slotwise-forced.json"
 def claim(checkpoint: Path, outline: Outline) -> None:
     """Write into `checkpoint` which topology it belongs to, or refuse as `check` does."""
     check(checkpoint, outline)
-    file = checkpoint / NAME
-    if file.exists():
+    found = _read(checkpoint)
+    if found is not None and "id" in found:
         return
     try:
         checkpoint.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(_identity(outline), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise SlotwiseError(f"checkpoint {checkpoint}: {error.strerror}") from None
+    _write(checkpoint, NAME, (found or _identity(outline)) | {"id": uuid.uuid4().hex})
 
 
 def check(checkpoint: Path, outline: Outline) -> None:
@@ -60,6 +61,23 @@ def check(checkpoint: Path, outline: Outline) -> None:
             f"Spark cannot divide it into {mine['key_groups']}: set key_groups: {groups} in the "
             "aggregate, or use another checkpoint"
         )
+
+
+def id_of(checkpoint: Path) -> str | None:
+    """What tells it from another in the same place; None: it is new."""
+    found = _kept(checkpoint, NAME)
+    return None if found is None else found.get("id")
+
+
+def last_commit(checkpoint: Path) -> int | None:
+    """The number of the last batch that Spark has committed; None: there is none."""
+    folder = checkpoint / "spark"
+    batches = [
+        int(file.name)
+        for file in (folder / "commits").glob("*")
+        if file.name.isdigit() and (folder / "offsets" / file.name).exists()
+    ]
+    return max(batches, default=None)
 
 
 def keep(checkpoint: Path, planned: Plan, plan: Plan) -> None:

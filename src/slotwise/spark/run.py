@@ -30,7 +30,7 @@ from slotwise.model import (
 )
 from slotwise.model.deployment import check_seconds
 from slotwise.paced import factor_at, pace_of
-from slotwise.spark import checkpoints, failures, topics
+from slotwise.spark import checkpoints, failures, outputs, topics
 from slotwise.spark.changing import change
 from slotwise.spark.cluster import Machines, pinning
 from slotwise.spark.cluster.quotas import lifted
@@ -40,7 +40,7 @@ from slotwise.spark.metering.watch import KEPT_S, SILENT_S, Watch
 from slotwise.spark.query.compile import Query, compile
 from slotwise.spark.query.expressions import first_sentence
 from slotwise.spark.query.outline import Outline
-from slotwise.spark.query.sinks import writer
+from slotwise.spark.query.sinks import letters, writer
 from slotwise.spark.query.synthetic import Work
 from slotwise.spark.supervise import Failures, supervise
 from slotwise.spark.topics import Topics
@@ -53,6 +53,8 @@ ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 """Which transformWithState needs."""
 READING_STAGES = "slotwise.readingStages"
 """What the query's stages inherit: how many of them only read; see QueryStage.java."""
+LETTERS = "slotwise.secret.deadLetters"
+"""Likewise: where dead letters go; see DeadLetters.java."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ def start(
     plan = made.outline.plan
     checkpoints.claim(options.checkpoint, made.outline)
     checkpoints.keep(options.checkpoint, options.planned or plan, plan)
+    outputs.claim(made.outline.layout.topology, options.output, options.checkpoint)
     of_sources = Topics(spark, made.outline.layout, options.checkpoint)
     of_sources.begin()
     query = _started(spark, made, options)
@@ -276,7 +279,7 @@ class Run:
         """Let `watch` read the meters."""
         if self.watch.tick(self.query, self.watched):
             if self.watch.topics is not None:
-                self.events += self.watch.topics.grown()
+                self.events += self.watch.topics.news()
             self.each_report(self)
 
     @property
@@ -298,6 +301,11 @@ class Run:
         """No micro-batch begins, because there is nothing to read."""
         status = self.query.status
         return not status["isDataAvailable"] and "Waiting for data" in status["message"]
+
+    @property
+    def lacks_broker(self) -> bool:
+        """No broker answers for the topic of one of its sources."""
+        return self.watch.topics is not None and self.watch.topics.lacks_broker
 
     def begun(self) -> tuple[int, int]:
         """How many executors have reported, and how many threads have got a tuple."""
@@ -370,9 +378,11 @@ def _started(
         pinning.place(spark, name, of.layout.slots(of.plan.placement), hosts)
     else:
         pinning.unplace(spark, name)
+    outputs.remove_uncommitted(of.layout.topology, options.output, options.checkpoint)
     writing = writer(made, options.checkpoint, options.batch_seconds, options.output)
     context = spark.sparkContext
     context.setLocalProperty(READING_STAGES, str(of.reading_stages))
+    context.setLocalProperty(LETTERS, letters(of.layout.topology))
     try:
         query: StreamingQuery = writing.queryName(name).start()
         return query
@@ -380,3 +390,4 @@ def _started(
         raise SlotwiseError(f"Spark refuses '{name}': {first_sentence(error)}") from None
     finally:
         context.setLocalProperty(READING_STAGES, "0")  # of other queries of this thread
+        context.setLocalProperty(LETTERS, None)

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from slotwise.clock import SYSTEM, Clock
-from slotwise.spark import checkpoints, cluster
+from slotwise.spark import checkpoints, cluster, outputs
 from slotwise.spark.cluster import Site, SparkCluster
 from slotwise.spark.cluster.folders import passing_folder
 from slotwise.spark.cluster.libraries import settings
@@ -67,6 +67,7 @@ def launched(
         options = replace(options, cores_per_slot=site.cores_per_slot)
         chosen = settings(of.plan.pipeline, site.conf)
         checkpoints.check(options.checkpoint, of)
+        outputs.check(of.plan.pipeline.topology, options.output, options.checkpoint)
         site.check(of.plan)
         processes = stack.enter_context(ExitStack())  # they end after the session that uses them
         room = site.room(sum(of.layout.tasks), grows)

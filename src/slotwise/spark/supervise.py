@@ -39,11 +39,12 @@ def supervise(run: Run, seconds: float, *, tries: int = TRIES) -> None:
 
     A query that fails is started again from its checkpoint, with every thread in its slot's
     executor of that moment. After `tries` failures without a finished batch between them, also
-    over several calls, raises SlotwiseError with the last reason.
+    over several calls, raises SlotwiseError with the last reason. It is not started while no broker
+    answers for one of its sources: it would fail again.
     """
 
     def tick() -> bool:
-        if run.query.isActive:
+        if run.query.isActive or run.lacks_broker:
             run.tick()
             run.release_late()
         elif not run.is_over():

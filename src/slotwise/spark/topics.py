@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Any
 from py4j.java_gateway import JavaPackage
 from py4j.protocol import Py4JJavaError
 
-from slotwise.formats import KAFKA, SERVERS, dead_letters_of, is_read, options_of, topic_of
+from slotwise.formats import (
+    KAFKA,
+    SERVERS,
+    completed_options,
+    dead_letters_of,
+    is_read,
+    topic_of,
+)
 from slotwise.model import Operator, SlotwiseError, counted
+from slotwise.spark.checkpoints import last_commit
 from slotwise.spark.metering.meters import ThreadMeter, TopicState
 from slotwise.spark.query.levels import Layout
 from slotwise.spark.query.outline import Outline
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+TIMEOUT = "TimeoutException"
 ANSWER_S = 10
 """A broker that has not answered after this time is not there."""
 GLANCE_MS = 100
@@ -101,16 +110,36 @@ class Topics:
             if not topic.begun:  # Spark finds out, and writes it down, when the query runs
                 topic.begun = _of_topic(_first_offsets(self.checkpoint, number), topic.name)
             taken = {**topic.begun, **self._finished(query, source)}
-            for partition, offset in _positions(threads, self.layout, source):
+            for partition, offset in _positions(threads, source):
                 taken[partition] = max(offset, taken.get(partition, 0))
             known = all(partition in taken for partition in ends)
             left = sum(max(end - taken.get(p, end), 0) for p, end in ends.items())
             found[source] = TopicState(now, sum(ends.values()), left if known else None)
         return found
 
-    def grown(self) -> list[str]:
-        """A sentence for each topic that has more partitions than the query has tasks for: all are
-        read, and Spark places the tasks of the sources. Each is said once.
+    @property
+    def lacks_broker(self) -> bool:
+        """What was last asked about some topic got no answer."""
+        return any(not topic.answers for topic in self._sources.values())
+
+    def news(self) -> list[str]:
+        """A sentence for each change since the last call: a broker that no longer answers, or does
+        again; a topic that has grown.
+        """
+        return [*self._reachable(), *self._grown()]
+
+    def _reachable(self) -> list[str]:
+        told = []
+        for topic in self._sources.values():
+            if topic.answers != topic.told_answers:
+                topic.told_answers = topic.answers
+                what = "a broker answers again" if topic.answers else "no broker answers"
+                told.append(f"{what} for topic '{topic.name}'")
+        return told
+
+    def _grown(self) -> list[str]:
+        """Of topics that have more partitions than the query has tasks for: all are read, and Spark
+        places the tasks of the sources.
         """
         told = []
         for source, topic in self._sources.items():
@@ -145,6 +174,9 @@ class _Topic:
     """Partitions of which nothing is to be told."""
     begun: dict[int, int] = field(default_factory=dict)
     """Per partition, the offset from which on the query reads."""
+    answers: bool = True
+    """As far as it is known: a question fails only after `ANSWER_S`."""
+    told_answers: bool = True
     _described: Any = None
     _listed: Any = None
     """Answers that are still to come."""
@@ -164,6 +196,7 @@ class _Topic:
         described = _waited(self.spark, self._described, GLANCE_MS)
         if described is not None:
             self.partitions = described.get(self.name).partitions().size()
+        self.answers = found is not None or not _has_timed_out(self.spark, self._listed)
         self._listed = None
         return None if found is None else _by_partition(found)
 
@@ -182,14 +215,14 @@ def _admin(spark: SparkSession, operator: Operator) -> Any:
         )
     own = {
         name.removeprefix("kafka."): value
-        for name, value in options_of(operator).items()
+        for name, value in completed_options(operator).items()
         if name.startswith("kafka.") and not name.startswith("kafka.group.")
     }
     limits = {"default.api.timeout.ms": str(1000 * ANSWER_S), "request.timeout.ms": "5000"}
     try:
         return made.AdminClient.create({**limits, **own})
     except Py4JJavaError as error:
-        cause = error.java_exception.getCause() or error.java_exception
+        cause = _cause(error)
         raise SlotwiseError(
             f"{operator.kind} '{operator.name}': {cause.getMessage()} "
             f"({SERVERS}: {own['bootstrap.servers']})"
@@ -202,13 +235,13 @@ def _partitions(spark: SparkSession, admin: Any, operator: Operator) -> int:
     try:
         found = admin.describeTopics([topic]).allTopicNames().get(2 * ANSWER_S, seconds)
     except Py4JJavaError as error:
-        cause = error.java_exception.getCause() or error.java_exception
+        cause = _cause(error)
         who = f"{operator.kind} '{operator.name}'"
         name = cause.getClass().getSimpleName()
         if name == "UnknownTopicOrPartitionException":
             raise SlotwiseError(f"{who}: there is no topic '{topic}'") from None
-        if name == "TimeoutException":
-            servers = options_of(operator)[SERVERS]
+        if name == TIMEOUT:
+            servers = completed_options(operator)[SERVERS]
             raise SlotwiseError(
                 f"{who}: no broker of Kafka answers at {servers} within {ANSWER_S} s"
             ) from None
@@ -232,20 +265,27 @@ def _waited(spark: SparkSession, answer: Any, wait_ms: int) -> Any:
         return None
 
 
+def _has_timed_out(spark: SparkSession, answer: Any) -> bool:
+    """Of a question that failed: nobody has answered, and not that a broker has refused it."""
+    try:
+        answer.get(GLANCE_MS, _java(spark).java.util.concurrent.TimeUnit.MILLISECONDS)
+    except Py4JJavaError as error:
+        return str(_cause(error).getClass().getSimpleName()) == TIMEOUT
+    return False
+
+
+def _cause(error: Py4JJavaError) -> Any:
+    return error.java_exception.getCause() or error.java_exception
+
+
 def _by_partition(offsets: Any) -> dict[int, int]:
     return {key.partition(): offsets.get(key).offset() for key in offsets.keySet()}
 
 
-def _positions(
-    threads: tuple[ThreadMeter, ...], layout: Layout, source: int
-) -> list[tuple[int, int]]:
+def _positions(threads: tuple[ThreadMeter, ...], source: int) -> list[tuple[int, int]]:
     """(partition, the offset after the last record taken in) of the source's tasks."""
-    first = layout.first_partition[source]
-    own = range(first, first + layout.tasks[source])
     positions = (
-        meter.position
-        for meter in threads
-        if meter.level == 0 and meter.partition in own and meter.position is not None
+        meter.position for meter in threads if meter.source == source and meter.position is not None
     )
     return [(at >> OFFSET_BITS, (at & (2**OFFSET_BITS - 1)) + 1) for at in positions]
 
@@ -258,16 +298,11 @@ def _of_topic(written: str | None, topic: str) -> dict[int, int]:
 
 def _last_offsets(checkpoint: Path) -> list[str] | None:
     """Per source, where the last batch ended that Spark has committed; None: there is none."""
-    folder = checkpoint / "spark"
-    batches = [
-        int(file.name)
-        for file in (folder / "commits").glob("*")
-        if file.name.isdigit() and (folder / "offsets" / file.name).exists()
-    ]
-    if not batches:
+    last = last_commit(checkpoint)
+    if last is None:
         return None
     # A version, settings, and a line for each source.
-    written = (folder / "offsets" / str(max(batches))).read_text("utf-8")
+    written = (checkpoint / "spark" / "offsets" / str(last)).read_text("utf-8")
     return written.splitlines()[2:]
 
 

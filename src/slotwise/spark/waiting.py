@@ -55,17 +55,20 @@ def has_resumed(run: Run) -> bool:
 
 
 def _await_delivery(run: Run, holds: Callable[[], bool], timeout_s: float) -> None:
-    """Until `holds`, while threads of the query begin: at most `timeout_s` after the last."""
-    begun, since_s = run.begun(), run.clock.now_s()
+    """Until `holds`, while threads of the query begin: at most `timeout_s` after the last. As long
+    as no broker answers for one of its topics, the query waits for that, and does not hang.
+    """
+    begun, since_s, has_held = run.begun(), run.clock.now_s(), False
 
     def holds_or_hangs() -> bool:
-        nonlocal begun, since_s
-        if (now := run.begun()) != begun:
+        nonlocal begun, since_s, has_held
+        if (now := run.begun()) != begun or run.lacks_broker:
             begun, since_s = now, run.clock.now_s()
-        return holds() or run.clock.now_s() - since_s >= timeout_s
+        has_held = holds()  # once: whether a query of micro-batches is idle changes all the time
+        return has_held or run.clock.now_s() - since_s >= timeout_s
 
     holds_within(run, holds_or_hangs, math.inf)
-    if not holds():
+    if not has_held:
         raise SlotwiseError(f"the query of '{run.name}' has delivered no tuple for {timeout_s:g} s")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from slotwise import formats, registry
@@ -53,11 +54,12 @@ from slotwise.spec.document import (
 )
 
 MB_PER_GB = 1024
+NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 def pipeline_of(document: SpecDocument) -> Pipeline:
     """The checked model. Raises ModelError with a path into the document."""
-    topology = _topology(document.topology)
+    topology = _topology(document.topology, document.kafka)
     slot_memory_gb = _slot_memory_gb(document)
     if document.include is not None:
         raise ModelError("'include' is for spec files: write the profiles out here", ("include",))
@@ -112,7 +114,7 @@ def checked(topology: Topology) -> Topology:
     return _topology(TopologyDocument.model_validate(_topology_document(topology)))
 
 
-def _topology(document: TopologyDocument) -> Topology:
+def _topology(document: TopologyDocument, kafka: Mapping[str, object] = NOTHING) -> Topology:
     streams = []
     for position, stream in enumerate(document.streams):
         with located("topology", "streams", position):
@@ -120,22 +122,25 @@ def _topology(document: TopologyDocument) -> Topology:
     topology = Topology(
         document.name,
         tuple(
-            _operator(name, operator or OperatorDocument())
+            _operator(name, operator or OperatorDocument(), kafka)
             for name, operator in document.operators.items()
         ),
         tuple(streams),
         document.workers,
-        _dead_letters(document.dead_letters),
+        _dead_letters(document.dead_letters, kafka),
     )
     # Raises for loops that multiply their tuples, and selectivities whose product is out of range.
     arrival_rates(topology, 1.0)
     return topology
 
 
-def _dead_letters(document: DeadLettersDocument | None) -> Logic | None:
+def _dead_letters(
+    document: DeadLettersDocument | None, kafka: Mapping[str, object]
+) -> Logic | None:
     if document is None:
         return None
-    logic = Logic(format=document.format, options=_options(document.options))
+    options = formats.with_client(document.format, document.options, kafka)
+    logic = Logic(format=document.format, options=_options(options))
     try:
         formats.check_dead_letters(logic)
     except ModelError as error:
@@ -144,7 +149,7 @@ def _dead_letters(document: DeadLettersDocument | None) -> Logic | None:
     return logic
 
 
-def _operator(name: str, document: OperatorDocument) -> Operator:
+def _operator(name: str, document: OperatorDocument, kafka: Mapping[str, object]) -> Operator:
     aggregate, keys = dict(document.aggregate), document.distinct
     groups = aggregate.pop(GROUPS, KEY_GROUPS)
     if isinstance(keys, DistinctDocument):
@@ -167,7 +172,7 @@ def _operator(name: str, document: OperatorDocument) -> Operator:
         java=document.java,
         on_error=document.on_error,
         format=document.format,
-        options=_options(document.options),
+        options=_options(formats.with_client(document.format, document.options, kafka)),
         schema=_schema(name, document.record_schema),
         id=document.id,
         event_time=document.event_time,

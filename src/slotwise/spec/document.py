@@ -365,6 +365,11 @@ class SpecDocument(Document):
         default=[],
         description="Java libraries that a run needs, as files, or as folders with nothing else.",
     )
+    kafka: dict[Name, Option] = Field(
+        default={},
+        description="Settings of Kafka's client, such as bootstrap.servers, for all operators with "
+        "format kafka and for dead letters; an operator's own options come first.",
+    )
     conf: dict[Name, Option] = Field(
         default={}, description="Settings of Spark for a run, beside those that Slotwise makes."
     )

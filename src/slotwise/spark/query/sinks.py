@@ -23,8 +23,10 @@ from slotwise.formats import (
     KAFKA,
     KEY,
     NUMBER_OF_ROWS,
+    PARQUET,
     ROWS,
     calls_python,
+    completed_options,
     dead_letters_of,
     is_link,
     options_of,
@@ -113,9 +115,14 @@ def attempted(topology: Topology, position: int, made: Column) -> Column:
         return functions.call_function("attempt", made)
     name = literal(topology.operators[position].name)
     letter = f"named_struct('operator', {name}, 'id', id, 'ts', ts, 'record', _in{position})"
-    sink = json.dumps(_output(dead_letters_of(topology.dead_letters), None))
-    text = functions.expr(f"to_json({letter}, {AS_JSON})")
-    return functions.call_function("attempt", made, text, functions.lit(sink))
+    return functions.call_function("attempt", made, functions.expr(f"to_json({letter}, {AS_JSON})"))
+
+
+def letters(topology: Topology) -> str | None:
+    """Where dead letters go, as DeadLetters.java takes it; None: nowhere."""
+    if topology.dead_letters is None:
+        return None
+    return json.dumps(_output(dead_letters_of(topology.dead_letters), None))
 
 
 def _message(operator: Operator, fields: StructType, out: str) -> tuple[str, str]:
@@ -190,9 +197,32 @@ def _outputs(topology: Topology, output: Path | None) -> dict[str, Any]:
     return made
 
 
+def folders(topology: Topology, output: Path | None) -> list[Path]:
+    """Those that the topology's sinks and dead letters write files to."""
+    found = {Path(completed_options(o)["path"]) for o in topology.operators if _writes_files(o)}
+    if output is not None and has_formats(topology):
+        ends = (
+            o
+            for o, streams in zip(topology.operators, topology.outputs, strict=True)
+            if not streams
+        )
+        found |= {output / o.name for o in ends if o.logic.format is None}
+    elif output is not None:
+        found.add(output)
+    letters = topology.dead_letters
+    if letters is not None and letters.format == JSON:
+        path = Path(completed_options(dead_letters_of(letters))["path"])
+        found |= {path / o.name for o in topology.operators if o.logic.on_error == "skip"}
+    return sorted(found)
+
+
+def _writes_files(operator: Operator) -> bool:
+    return operator.kind == "sink" and operator.logic.format in (JSON, PARQUET)
+
+
 def _output(operator: Operator, output: Path | None) -> dict[str, Any] | None:
     """As `Outputs.Sink` in jvm/…/sink/Outputs.java."""
-    options, kind = options_of(operator), operator.logic.format
+    options, kind = completed_options(operator), operator.logic.format
     if kind == KAFKA:
         given = {n.removeprefix("kafka."): v for n, v in options.items() if n.startswith("kafka.")}
         return {"format": kind, "target": options["topic"], "options": given}

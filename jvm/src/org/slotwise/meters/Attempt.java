@@ -12,14 +12,13 @@ import org.slotwise.sink.DeadLetters;
 
 /**
  * {@code attempt(x)}: x, or null and one failure counted if computing x throws. {@code attempt(x,
- * letter, sink)}: the letter, a text that is computed only then, also goes to the sink; see {@link
- * DeadLetters}.
+ * letter)}: the letter, a text that is computed only then, also goes to the {@link DeadLetters}.
  */
 public final class Attempt extends OncePerRecord {
   private static final String BEFORE = "boolean %s = true;\n%s %s = %s;\ntry {\n";
   private static final String AFTER =
       "\n%s = %s;\n%s = %s;\n} catch (Exception failed) {\n%3$s = true;\n";
-  private static final String SEND = "\n%s.write(%s, %s.toString(), failed);\n";
+  private static final String SEND = "\n%s.write(%s.toString(), failed);\n";
 
   private final boolean hasLetter;
 
@@ -47,14 +46,10 @@ public final class Attempt extends OncePerRecord {
         TaskMeter.current().failed();
       }
       if (hasLetter) {
-        DeadLetters.write(sink(), ((UTF8String) child(1).eval(row)).toString(), failed);
+        DeadLetters.write(((UTF8String) child(1).eval(row)).toString(), failed);
       }
       return null;
     }
-  }
-
-  private String sink() {
-    return child(2).eval(null).toString();
   }
 
   @Override
@@ -81,8 +76,7 @@ public final class Attempt extends OncePerRecord {
       return code("");
     }
     ExprCode letter = child(1).genCode(context);
-    String sink = context.addReferenceObj("sink", sink(), "String");
-    String send = String.format(SEND, DeadLetters.class.getName(), sink, letter.value());
+    String send = String.format(SEND, DeadLetters.class.getName(), letter.value());
     return letter.code().$plus(code(send));
   }
 }

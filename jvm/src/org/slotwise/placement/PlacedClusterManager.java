@@ -16,7 +16,7 @@ import org.apache.spark.scheduler.TaskSchedulerImpl;
  *       names once the driver runs.
  *   <li>{@code spark-placed:yarn}: YARN as Hadoop's settings have it, with the driver in this process.
  *   <li>{@code spark-placed:k8s://https://host:port}: the backend of Spark's own manager for that URL.
- *       Not tried on such a cluster.
+ *       Tried with Spark's own executors against a stand-in of Kubernetes' API.
  * </ul>
  */
 public final class PlacedClusterManager implements ExternalClusterManager {

@@ -16,16 +16,20 @@ import org.apache.spark.util.TaskFailureListener;
  * <p>A task ends when its letters are where they belong, so a batch is not committed before they are.
  */
 public final class DeadLetters {
+  /**
+   * The local property of the query's tasks with an {@link Outputs.Sink} as JSON, whose target gets a
+   * folder for each operator. It may have a password, and Spark leaves out of its logs and pages what
+   * is called secret.
+   */
+  private static final String SINK = "slotwise.secret.deadLetters";
+
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final ThreadLocal<Map<String, Output>> OPENED = new ThreadLocal<>();
 
   private DeadLetters() {}
 
-  /**
-   * One more: a JSON object with operator, id, ts and record, to which the reason is added. {@code
-   * sink} is an {@link Outputs.Sink} as JSON, whose target gets a folder for each operator.
-   */
-  public static void write(String sink, String letter, Exception failed) {
+  /** One more: a JSON object with operator, id, ts and record, to which the reason is added. */
+  public static void write(String letter, Exception failed) {
     TaskContext task = TaskContext.get();
     if (task == null) {
       return; // no query: the driver folds a constant
@@ -33,7 +37,7 @@ public final class DeadLetters {
     try {
       ObjectNode node = (ObjectNode) JSON.readTree(letter);
       node.put("reason", reason(failed));
-      output(task, sink, node.get("operator").asText())
+      output(task, node.get("operator").asText())
           .write(
               node.get("id").asLong(),
               node.get("ts").asLong(),
@@ -55,8 +59,7 @@ public final class DeadLetters {
     return told == null || told.isBlank() ? last.getClass().getSimpleName() : told.lines().findFirst().get();
   }
 
-  private static Output output(TaskContext task, String sink, String operator)
-      throws JsonProcessingException {
+  private static Output output(TaskContext task, String operator) throws JsonProcessingException {
     Map<String, Output> opened = OPENED.get();
     if (opened == null) {
       opened = new HashMap<>();
@@ -67,7 +70,7 @@ public final class DeadLetters {
     if (made == null) {
       String batch = task.getLocalProperty("streaming.sql.batchId");
       made =
-          JSON.readValue(sink, Outputs.Sink.class)
+          JSON.readValue(task.getLocalProperty(SINK), Outputs.Sink.class)
               .within(operator)
               .opened(task.partitionId(), batch == null ? 0 : Long.parseLong(batch));
       opened.put(operator, made);
@@ -82,7 +85,7 @@ public final class DeadLetters {
     TaskCompletionListener ending =
         context -> {
           OPENED.remove();
-          opened.values().forEach(output -> output.close(failure[0]));
+          Output.closeAll(opened.values(), failure[0]);
         };
     task.addTaskFailureListener(failing);
     task.addTaskCompletionListener(ending);

@@ -9,7 +9,6 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
 /**
@@ -17,13 +16,12 @@ import java.util.function.Consumer;
  * is compiled.
  *
  * <p>One for each set of options in an executor: it serves several tasks, and batches after each
- * other.
+ * other. After a failure the next task gets a new one, and the last task of the old one closes it.
  */
 final class KafkaProducer {
   private static final String PACKAGE = "org.apache.kafka.clients.producer.";
   private static final String BYTES = "org.apache.kafka.common.serialization.ByteArraySerializer";
-  private static final Map<Map<String, String>, KafkaProducer> PRODUCERS =
-      new ConcurrentHashMap<>();
+  private static final Map<Map<String, String>, KafkaProducer> PRODUCERS = new HashMap<>();
 
   private final Map<String, String> options;
   private final Object producer;
@@ -33,6 +31,9 @@ final class KafkaProducer {
   private final Class<?> callback;
   private final Constructor<?> message;
   private final Constructor<?> header;
+
+  /** Tasks that have it; changed as PRODUCERS are. */
+  private int tasks = 0;
 
   private KafkaProducer(Map<String, String> options) {
     this.options = options;
@@ -58,9 +59,13 @@ final class KafkaProducer {
     }
   }
 
-  /** The one with these options, without the prefix {@code kafka.}. */
+  /** The one with these options, without the prefix {@code kafka.}; to be {@link #release}d. */
   static KafkaProducer of(Map<String, String> options) {
-    return PRODUCERS.computeIfAbsent(options, KafkaProducer::new);
+    synchronized (PRODUCERS) {
+      KafkaProducer found = PRODUCERS.computeIfAbsent(options, KafkaProducer::new);
+      found.tasks++;
+      return found;
+    }
   }
 
   /** What tells the end of a message: with null if it was written, else with the reason. */
@@ -100,9 +105,17 @@ final class KafkaProducer {
     }
   }
 
-  /** After a failure: the next task gets a new one. */
-  void discard() {
-    if (PRODUCERS.remove(options, this)) {
+  /** A task is done with it. Closed under the others, it would make them fail, too. */
+  void release(boolean hasFailed) {
+    boolean isLast;
+    synchronized (PRODUCERS) {
+      if (hasFailed) {
+        PRODUCERS.remove(options, this);
+      }
+      tasks--;
+      isLast = tasks == 0 && PRODUCERS.get(options) != this;
+    }
+    if (isLast) {
       try {
         close.invoke(producer, Duration.ZERO);
       } catch (ReflectiveOperationException failed) {

@@ -41,18 +41,21 @@ final class KafkaTopic implements Output {
 
   @Override
   public void close(Throwable failure) {
-    if (failure == null) {
-      producer.flush();
-      check();
-    } else {
-      producer.discard();
+    boolean hasFailed = true;
+    try {
+      if (failure == null) {
+        producer.flush();
+        check();
+        hasFailed = false;
+      }
+    } finally {
+      producer.release(hasFailed);
     }
   }
 
   private void check() {
     Exception reason = failed.get();
     if (reason != null) {
-      producer.discard();
       // Without its cause: what is told of a failure is what the last cause says.
       throw new IllegalStateException(
           "cannot write to topic '" + topic + "': " + reason.getMessage());

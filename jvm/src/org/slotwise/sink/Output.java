@@ -18,4 +18,19 @@ interface Output {
    * where they belong; else the batch is going to be repeated.
    */
   void close(Throwable failure);
+
+  /** Closes every one, also after one that throws; then throws what the first has thrown. */
+  static void closeAll(Iterable<Output> outputs, Throwable failure) {
+    RuntimeException first = null;
+    for (Output output : outputs) {
+      try {
+        output.close(first == null ? failure : first);
+      } catch (RuntimeException failed) {
+        first = first == null ? failed : first;
+      }
+    }
+    if (first != null) {
+      throw first;
+    }
+  }
 }

@@ -86,16 +86,8 @@ public final class Outputs extends ForeachWriter<Row> {
 
   @Override
   public void close(Throwable failure) {
-    RuntimeException first = null;
-    for (Output output : opened == null ? Map.<String, Output>of().values() : opened.values()) {
-      try {
-        output.close(first == null ? failure : first);
-      } catch (RuntimeException failed) {
-        first = first == null ? failed : first;
-      }
-    }
-    if (first != null) {
-      throw first;
+    if (opened != null) {
+      Output.closeAll(opened.values(), failure);
     }
   }
 }
