@@ -14,12 +14,14 @@ from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
 
 import psutil
 import pytest
 
 from slotwise.dashboard.access import Access
-from slotwise.dashboard.serving import Address, Page, serving
+from slotwise.dashboard.serving import Address, Page, serving, url_of
 from slotwise.model import SlotwiseError
 
 from .live import live_run, orders
@@ -206,6 +208,23 @@ def test_ctrl_c_is_for_the_run_and_not_for_its_page(tmp_path: Path) -> None:
         server.send_signal(signal.SIGINT)
         assert get(page, "/healthz")["status"] == "ok"
         assert server.nice() > 0
+
+
+@pytest.mark.parametrize("token", ["letters-and-digits-1", "a+b%20c&d=e#f/g?h;i+j"])
+def test_the_token_in_the_address_is_the_one_that_the_page_reads(token: str) -> None:
+    fragment = urlsplit(url_of("127.0.0.1", 8642, token)).fragment
+    assert parse_qs(fragment) == {"token": [token]}
+
+
+def test_the_address_of_a_page_at_all_addresses_is_one_that_is_answered(tmp_path: Path) -> None:
+    with live_run(tmp_path, orders()) as run:
+        run.period()
+    access = Access("0.0.0.0", TOKEN)
+    with serving(run.path, Address("0.0.0.0", 0), access, (run.id,)) as page:
+        name = urlsplit(page.url).hostname
+        assert name not in (None, "0.0.0.0")
+        with urlopen(f"http://{name}:{page.port}/healthz", timeout=WAIT_S) as answer:
+            assert answer.status == 200
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
-from slotwise.dashboard.access import LOOPBACK, Access
+from slotwise.dashboard.access import LOOPBACK, Access, is_any
 from slotwise.model import SlotwiseError
 
 USUAL_PORT = 8642
@@ -74,10 +75,25 @@ def serving(
         process = _started(listening, path, access, only)
     try:
         _await_ready(process)
-        url = f"http://{_in_url(address.host)}:{port}/#token={access.token}"
-        yield Page(url, port, access.token)
+        yield Page(url_of(address.host, port, access.token), port, access.token)
     finally:
         _end(process)
+
+
+def url_of(host: str, port: int, token: str) -> str:
+    """Of the page, for a browser."""
+    name = _own_name() if is_any(host) else host
+    return f"http://{_in_url(name)}:{port}/#token={quote(token, safe='')}"
+
+
+def _own_name() -> str:
+    """Of this machine; where nobody resolves it, the address that is right on it alone."""
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return LOOPBACK
+    return name
 
 
 def check_can_serve() -> None:
