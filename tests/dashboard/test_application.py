@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,6 +17,7 @@ from slotwise.dashboard import application as module
 from slotwise.dashboard.access import Access
 from slotwise.dashboard.application import Server, application
 from slotwise.dashboard.what_if import Question, WhatIf, answer
+from slotwise.runs import store
 
 from .live import LiveRun, live_run, orders
 
@@ -265,8 +267,19 @@ def test_a_run_that_is_over_cannot_be_changed_but_asked(tmp_path: Path) -> None:
         assert document["choices"]["can_apply"] is False
 
 
-def test_health(client: TestClient, run: LiveRun) -> None:
+def test_health(client: TestClient, run: LiveRun, monkeypatch: pytest.MonkeyPatch) -> None:
     assert client.get("/healthz").json()["status"] == "ok"
+    run.recorder.end()
+    monkeypatch.setattr(store, "WAIT_S", 0.0)
+    other = sqlite3.connect(run.path)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    locked = client.get("/healthz")
+    assert (locked.status_code, "locked" in locked.json()["problem"]) == (503, True)
+    other.close()
+    run.path.unlink()
+    missing = client.get("/healthz")
+    assert (missing.status_code, "no runs are kept" in missing.json()["problem"]) == (503, True)
 
 
 def test_without_the_third_party_files_the_server_says_what_to_run(

@@ -20,6 +20,7 @@ from urllib.request import urlopen
 import psutil
 import pytest
 
+from slotwise.dashboard import serving as module
 from slotwise.dashboard.access import Access
 from slotwise.dashboard.serving import Address, Page, serving, url_of
 from slotwise.model import SlotwiseError
@@ -225,6 +226,21 @@ def test_the_address_of_a_page_at_all_addresses_is_one_that_is_answered(tmp_path
         assert name not in (None, "0.0.0.0")
         with urlopen(f"http://{name}:{page.port}/healthz", timeout=WAIT_S) as answer:
             assert answer.status == 200
+
+
+def test_a_server_that_does_not_start_in_time_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "START_S", 0.1)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with pytest.raises(SlotwiseError, match=r"not started within 0\.1 s"):
+        module._await_ready(process)
+    module._end(process)
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:

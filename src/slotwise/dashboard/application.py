@@ -37,6 +37,7 @@ from slotwise.dashboard.what_if import Busy, Question, WhatIf
 from slotwise.json_data import json_data
 from slotwise.model import SlotwiseError
 from slotwise.runs.reading import KeptRun, Runs
+from slotwise.runs.store import Unusable
 
 PAGE = Path(str(files("slotwise.dashboard") / "page"))
 GRAFANA = Path(str(files("slotwise.dashboard") / "grafana.json"))
@@ -145,6 +146,10 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(SlotwiseError)
     def failed(_: Request, error: SlotwiseError) -> Response:
         return JSONResponse({"problem": str(error)}, 422)
+
+    @app.exception_handler(Unusable)
+    def unusable(_: Request, error: Unusable) -> Response:
+        return JSONResponse({"problem": str(error)}, 503)
 
     @app.exception_handler(sqlite3.Error)
     def unreadable(_: Request, error: sqlite3.Error) -> Response:

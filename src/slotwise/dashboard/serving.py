@@ -7,6 +7,7 @@ anything starts. It ends with its owner, also when that is killed.
 from __future__ import annotations
 
 import json
+import select
 import socket
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from slotwise.dashboard.access import LOOPBACK, Access, is_any
 from slotwise.model import SlotwiseError
 
 USUAL_PORT = 8642
+START_S = 60.0
+"""Many times what it takes on a machine with much to do."""
 END_S = 5.0
 READY = "ready"
 """What the process says when it can be asked."""
@@ -131,6 +134,8 @@ def _started(
 
 def _await_ready(process: subprocess.Popen[str]) -> None:
     assert process.stdout is not None
+    if not select.select([process.stdout], [], [], START_S)[0]:
+        raise SlotwiseError(f"the page's server has not started within {START_S:g} s")
     if process.stdout.readline().strip() != READY:
         raise SlotwiseError(
             f"the page's server has ended with code {process.wait()}: the lines above say why"

@@ -11,7 +11,7 @@ import multiprocessing.connection
 import os
 import threading
 import time
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,19 +59,28 @@ class WhatIf:
             raise Busy("other what-ifs are still being planned: ask again when they are done")
         self._waiting += 1
         try:
-            future: Future[dict[str, Any]] = self._started().submit(answer, plan, question)
-            found = await asyncio.wait_for(asyncio.wrap_future(future), MOST_S)
-        except TimeoutError:
-            self.end()
-            raise SlotwiseError(
-                f"no plan was found within {MOST_S:g} s: use 'slotwise plan' for it"
-            ) from None
-        except BrokenExecutor:
-            self.end()
-            raise SlotwiseError("the process that plans has ended: ask again") from None
+            return self._kept(await self._answered(plan, question))
         finally:
             self._waiting -= 1
-        return self._kept(found)
+
+    async def _answered(self, plan: str, question: Question) -> dict[str, Any]:
+        """Raises SlotwiseError. Whoever waits while another question takes too long loses the
+        process, too.
+        """
+        pool = self._started()
+        try:
+            future = asyncio.wrap_future(pool.submit(answer, plan, question))
+            if not (await asyncio.wait({future}, timeout=MOST_S))[0]:
+                self.end()
+                raise SlotwiseError(
+                    f"no plan was found within {MOST_S:g} s: use 'slotwise plan' for it"
+                )
+            if not future.cancelled():
+                return future.result()
+        except BrokenExecutor:
+            if self._pool is pool:
+                self.end()
+        raise SlotwiseError("the process that plans has ended: ask again")
 
     def end(self) -> None:
         pool, self._pool = self._pool, None

@@ -56,6 +56,10 @@ CREATE TABLE marks (
 """
 
 
+class Unusable(SlotwiseError):
+    """The file of runs."""
+
+
 def usual_file() -> Path:
     """`SLOTWISE_RUNS`, or runs.db in the user's data folder for Slotwise."""
     if named := os.environ.get(VARIABLE):
@@ -89,7 +93,7 @@ def opened(path: Path) -> sqlite3.Connection:
 def opened_to_read(path: Path) -> sqlite3.Connection:
     """A file that is there. Raises SlotwiseError."""
     if not path.is_file() or not path.stat().st_size:
-        raise SlotwiseError(
+        raise Unusable(
             f"{path}: no runs are kept there: use another --runs, or 'slotwise run' a plan, or "
             "'slotwise simulate' one with --controller"
         )
@@ -102,9 +106,9 @@ def opened_to_read(path: Path) -> sqlite3.Connection:
         raise unusable(path, error) from None
 
 
-def unusable(path: Path, error: Exception) -> SlotwiseError:
+def unusable(path: Path, error: Exception) -> Unusable:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return SlotwiseError(f"{path}: the file of runs cannot be used ({reason}): use another --runs")
+    return Unusable(f"{path}: the file of runs cannot be used ({reason}): use another --runs")
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -127,7 +131,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     version = _version(connection)
     if version != VERSION:
         connection.close()
-        raise SlotwiseError(
+        raise Unusable(
             f"{path}: the file has version {version} of the tables of runs, this Slotwise uses "
             f"version {VERSION}: use another --runs"
         )
