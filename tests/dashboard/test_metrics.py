@@ -10,7 +10,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from slotwise.dashboard.application import GRAFANA
 from slotwise.dashboard.metrics import metrics, names
-from slotwise.runs import Runs
 
 from .live import LiveRun, live_run, orders
 
@@ -27,18 +26,12 @@ def samples(run: LiveRun) -> dict[tuple[str, ...], float]:
     return found
 
 
-def written(run: LiveRun) -> None:
-    with Runs.opened(run.path) as runs:
-        while (seen := runs.seen(run.id)) is None or seen.at_s < run.loop.deployment.now_s() - 3.1:
-            pass
-
-
 def test_the_state_of_a_run_is_there(tmp_path: Path) -> None:
     with live_run(tmp_path, orders(), "threshold:seconds=10", factor=2) as run:
         run.control.write_text('{"hold": true}')
         for _ in range(8):
             run.period()
-        written(run)
+        run.written()
         found = samples(run)
         assert found["slotwise_running",] == 1
         assert found["slotwise_offered_rate",] == 82

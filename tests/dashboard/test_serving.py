@@ -20,17 +20,17 @@ from urllib.request import urlopen
 import psutil
 import pytest
 
+from slotwise.clock import await_condition
 from slotwise.dashboard import serving as module
 from slotwise.dashboard.access import Access
 from slotwise.dashboard.serving import Address, Page, serving, url_of
 from slotwise.model import SlotwiseError
 
-from .live import live_run, orders
+from .live import WAIT_S, live_run, orders
 
 TOKEN = "a-token-of-24-characters"
 ACCESS = Access("127.0.0.1", TOKEN)
 FREE = Address(port=0)
-WAIT_S = 60.0
 
 
 @contextmanager
@@ -83,8 +83,12 @@ def test_twenty_pages_follow_a_run_to_its_end(tmp_path: Path) -> None:
         threads = [threading.Thread(target=follow, args=(each,)) for each in seen]
         for thread in threads:
             thread.start()
-        while not all(len(each) >= 2 for each in seen):
+
+        def all_follow() -> bool:
             run.period()
+            return all(len(each) >= 2 for each in seen)
+
+        assert await_condition(all_follow, WAIT_S, poll_s=0.0)
         for _ in range(8):
             run.period()
         run.recorder.end()

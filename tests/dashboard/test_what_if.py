@@ -24,7 +24,7 @@ def asked(count: int, killed: bool = False) -> list[Any]:
             await asyncio.sleep(0)  # until all of them wait
             if killed:
                 what_if.end()
-            return await asyncio.gather(*waiting, return_exceptions=True)
+            return list(await asyncio.gather(*waiting, return_exceptions=True))
         finally:
             what_if.end()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from starlette.exceptions import HTTPException as AnyHttpException
 from starlette.types import ASGIApp
 
 from slotwise import __version__
+from slotwise.control_file import change_control
 from slotwise.dashboard import controlling
 from slotwise.dashboard.access import Access
 from slotwise.dashboard.document import (
@@ -51,7 +51,8 @@ class Wish(BaseModel):
     model_config = ConfigDict(extra="forbid")
     hold: bool | None = None
     forbid: list[Literal["re-place", "re-plan"]] | None = None
-    force: Annotated[str, Field(max_length=100)] | None = None
+    force: int | Annotated[str, Field(max_length=100)] | None = None
+    """The number of a plan of the run, or the id of a what-if."""
 
 
 class Asked(BaseModel):
@@ -75,8 +76,6 @@ class Server:
     """The runs that are shown; None: all."""
     newsroom: Newsroom = field(init=False)
     what_if: WhatIf = field(default_factory=WhatIf)
-    changing: threading.Lock = field(default_factory=threading.Lock)
-    """A control file is read, changed and written by one request at a time."""
 
     def __post_init__(self) -> None:
         self.newsroom = Newsroom(self.path)
@@ -223,13 +222,14 @@ def _add_changing(app: FastAPI, server: Server) -> None:
         file = control_file(run)
         if file is None:
             raise HTTPException(409, _why_not(run))
-        with server.changing:
-            if wish.hold is not None:
-                controlling.hold(file, wish.hold)
-            if wish.forbid is not None:
-                controlling.forbid(file, frozenset(wish.forbid))
-            if "force" in wish.model_fields_set:
-                controlling.force(file, wish.force, server.what_if.answers)
+        said: dict[str, Any] = {}
+        if wish.hold is not None:
+            said["hold"] = wish.hold
+        if wish.forbid is not None:
+            said["forbid"] = frozenset(wish.forbid)
+        if "force" in wish.model_fields_set:
+            said["force"] = controlling.forced(file, _wanted(server, run, wish.force))
+        change_control(file, **said)
         found: Mapping[str, Any] = json_data(control_of(run))
         return found
 
@@ -239,6 +239,16 @@ def _add_changing(app: FastAPI, server: Server) -> None:
         text = await asyncio.to_thread(_plan_text, server, name)
         question = Question(**asked.model_dump())
         return JSONResponse(await server.what_if.ask(text, question))
+
+
+def _wanted(server: Server, run: KeptRun, force: int | str | None) -> str | None:
+    """The plan to change to, as JSON. Raises SlotwiseError."""
+    if force is None:
+        return None
+    if isinstance(force, str):
+        return server.what_if.kept(force)
+    with server.runs() as runs:
+        return runs.plan_text(run.id, force)
 
 
 def _plan_text(server: Server, name: str) -> str:

@@ -59,7 +59,7 @@ class WhatIf:
             raise Busy("other what-ifs are still being planned: ask again when they are done")
         self._waiting += 1
         try:
-            return self._kept(await self._answered(plan, question))
+            return self._numbered(await self._answered(plan, question))
         finally:
             self._waiting -= 1
 
@@ -87,7 +87,13 @@ class WhatIf:
         if pool is not None:
             pool.kill_workers() if hasattr(pool, "kill_workers") else _kill(pool)
 
-    def _kept(self, found: dict[str, Any]) -> dict[str, Any]:
+    def kept(self, id: str) -> str:
+        """The plan of an answer, as JSON. Raises SlotwiseError."""
+        if id not in self.answers:
+            raise SlotwiseError(f"there is no what-if '{id}': ask again")
+        return self.answers[id]
+
+    def _numbered(self, found: dict[str, Any]) -> dict[str, Any]:
         if "problem" in found:
             raise SlotwiseError(found["problem"])
         self._number += 1
