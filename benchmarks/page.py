@@ -315,6 +315,7 @@ def history() -> dict[str, Any]:
         "taken_in_rate": column(6000, 0.05),
         "throughput": column(6000, 0.1),
         "backlog": column(1000, 1),
+        "waiting": column(300, 1.5),
         "latency_ms": column(20, 2),
         "p50": column(15, 2),
         "p95": column(50, 2),

@@ -107,6 +107,7 @@ def test_history_comes_in_columns(run: LiveRun, client: TestClient) -> None:
     history = client.get(f"/api/runs/{run.id}/history").json()
     assert history["at_s"] == [5.0, 10.0, 15.0, 20.0]
     assert history["offered_rate"][-1] == 82.0
+    assert history["waiting"][-1] > history["waiting"][1] > 0
     assert set(history["slot_cpu"]) == {"small-1/0", "small-1/1", "small-1/2"}
     assert all(len(column) == 4 for column in history["slot_cpu"].values())
     later = client.get(f"/api/runs/{run.id}/history?since=10&slot_cpu=false").json()
@@ -213,6 +214,8 @@ def test_a_change_to_the_plan_in_effect_is_refused(run: LiveRun, client: TestCli
     run.period()
     (decision,) = written(run, client)["decisions"]
     assert (decision["outcome"], decision["reason"]) == ("refused", "the plan is in effect already")
+    (mark,) = written(run, client)["marks"]
+    assert (mark["kind"], mark["text"]) == ("decision", "refused: the plan is in effect already")
 
 
 def test_a_what_if_is_planned_and_applied(run: LiveRun, client: TestClient) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from slotwise.model import SlotwiseError
 
-VERSION = 2
+VERSION = 3
 """Of the tables, as `PRAGMA user_version`."""
 VARIABLE = "SLOTWISE_RUNS"
 WAIT_S = 10.0
@@ -36,7 +36,7 @@ CREATE TABLE plans (
 CREATE TABLE points (
     run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, at_s REAL NOT NULL,
     width_s REAL NOT NULL, plan INTEGER NOT NULL, offered_rate REAL, taken_in_rate REAL,
-    throughput REAL, backlog REAL, latency_ms REAL, p50 REAL, p95 REAL, p99 REAL,
+    throughput REAL, backlog REAL, waiting REAL, latency_ms REAL, p50 REAL, p95 REAL, p99 REAL,
     inter_node_traffic REAL, cost_per_hour REAL, slots INTEGER, slot_cpu BLOB,
     PRIMARY KEY (run, at_s)
 ) WITHOUT ROWID;

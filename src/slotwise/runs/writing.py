@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from slotwise.adaptation import Step
 from slotwise.adaptation_summary import Account
 from slotwise.json_data import json_data
-from slotwise.model import Observation, Plan
+from slotwise.model import Fault, Observation, Plan
 from slotwise.model.decision import kind_of
 from slotwise.runs.inbox import Ended, Happened, Item, Seen, Stepped
 from slotwise.runs.points import COLUMNS, Point
@@ -89,7 +89,8 @@ class Writer:
                 self._write_step(item)
             case Happened():
                 for sentence in item.sentences:
-                    self._mark(item.at_s, "fault" if item.failed else "event", sentence)
+                    kind = "fault" if isinstance(sentence, Fault) else "event"
+                    self._mark(item.at_s, kind, sentence)
             case Ended():
                 self._set(ended=moment(), why=item.why)
                 self.is_over = True
@@ -153,9 +154,8 @@ class Writer:
         )
         if _is_told(step, before):
             self._write_decision(step)
-        if step.change is not None and step.decision is not None:
-            kind = "restart" if step.change.how == "restart" else "decision"
-            self._mark(step.change.at_s, kind, step.decision.reason)
+            if not _repeats(step, before):
+                self._mark_decision(step)
 
     def _recommend(self, plan: Plan | None) -> int | None:
         """One that only repeats the last recommendation, with other predictions, is not kept."""
@@ -177,6 +177,16 @@ class Writer:
         if step.change is not None:
             self._applied = self._decisions, data
         self._put_decision(self._decisions, data)
+
+    def _mark_decision(self, step: Step) -> None:
+        change, reason = step.change, step.note
+        if step.decision is not None:
+            reason = step.decision.reason
+        self._mark(
+            step.at_s if change is None else change.at_s,
+            "restart" if change is not None and change.how == "restart" else "decision",
+            reason if step.outcome == "applied" else f"{step.outcome}: {reason}",
+        )
 
     def _follow_up(self, step: Step) -> None:
         """What became of the figure that the last change was made for, until this step."""
@@ -275,11 +285,14 @@ def _step_data(step: Step) -> dict[str, Any]:
 
 def _is_told(step: Step, before: Step | None) -> bool:
     """A decision to change; a recommendation that stands is written once."""
-    if step.outcome in ("applied", "refused"):
-        return True
-    if step.outcome != "recommended" or step.decision is None:
+    if step.outcome == "recommended":
+        return step.decision is not None and not _repeats(step, before)
+    return step.outcome in ("applied", "refused")
+
+
+def _repeats(step: Step, before: Step | None) -> bool:
+    """The step before came to the same, without a change."""
+    if before is None or step.outcome == "applied" or step.outcome != before.outcome:
         return False
-    if before is None or before.outcome != "recommended" or before.decision is None:
-        return True
-    one, other = before.decision.plan, step.decision.plan
-    return one is None or other is None or kind_of(one, other) != "keep"
+    one, other = (each.decision and each.decision.plan for each in (before, step))
+    return one is not None and other is not None and kind_of(one, other) == "keep"
