@@ -18,6 +18,7 @@ from slotwise.controllers.base import Situation
 from slotwise.dashboard import application as module
 from slotwise.dashboard.access import Access
 from slotwise.dashboard.application import Server, application
+from slotwise.dashboard.news import news_after
 from slotwise.dashboard.what_if import Question, WhatIf, answer
 from slotwise.model import Decision, Plan
 from slotwise.runs import store
@@ -100,6 +101,34 @@ def test_the_example_has_the_same_keys(run: LiveRun, client: TestClient) -> None
     assert set(example["run"]) == set(document["run"])
     history = json.loads((folder / "example_history.json").read_text(encoding="utf-8"))
     assert set(history) == set(client.get(f"/api/runs/{run.id}/history").json())
+
+
+def test_plans_that_count_no_more_come_on_demand(tmp_path: Path) -> None:
+    with live_run(tmp_path, orders()) as run:
+        run.period()
+        server = Server(run.path, Access("127.0.0.1", TOKEN))
+        with TestClient(application(server), base_url=BASE) as client:
+            for rate in (80, 100):
+                run.loop.controller = Recommends(plan_for(rate))
+                run.period()
+                run.period()
+            document = written(run, client)
+            first = client.get("/api/runs/1/plans/1").json()
+            assert client.get("/api/runs/1/plans/9").status_code == 404
+            assert document["plan"] == 3
+            assert document["plans"]["3"]["threads"] == run.loop.deployment.plan.threads
+            (short,) = document["plans"]["1"].items()
+            assert short[0] == "predicted"
+            assert short[1]["capacity"] == first["predicted"]["capacity"]
+            assert "slots" not in short[1]
+            # The first plan again: pages that know it in short only get it in full.
+            run.loop.controller = Recommends(orders())
+            run.period()
+            run.period()
+            run.written()
+            news = news_after(run.path, run.id, int(document["cursor"]))
+            assert any('"number": 1, "plan"' in event for event in news.events)
+            assert written(run, client)["plans"]["1"] == first
 
 
 def test_history_comes_in_columns(run: LiveRun, client: TestClient) -> None:
@@ -267,9 +296,13 @@ class Recommends:
         return Decision.change(situation.plan, self.plan, "it is the plan of this test", 0.0)
 
 
+def plan_for(rate: float) -> Plan:
+    return slotwise.plan(SPEC, rate, allocator="mba", placer="sam")
+
+
 def recommended(run: LiveRun, client: TestClient, rate: float) -> Any:
     """The number of a plan for this rate, once it is recommended."""
-    run.loop.controller = Recommends(slotwise.plan(SPEC, rate, allocator="mba", placer="sam"))
+    run.loop.controller = Recommends(plan_for(rate))
     run.period()
     return written(run, client)["control"]["recommended"]
 

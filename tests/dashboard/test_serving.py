@@ -26,6 +26,7 @@ from slotwise.dashboard.access import Access
 from slotwise.dashboard.serving import Address, Page, serving, url_of
 from slotwise.model import SlotwiseError
 
+from .large import large_plan
 from .live import WAIT_S, live_run, orders
 
 TOKEN = "a-token-of-24-characters"
@@ -112,23 +113,47 @@ def test_twenty_pages_follow_a_run_to_its_end(tmp_path: Path) -> None:
         assert any(name == "mark" for name in names)
 
 
-def test_a_page_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
-    with live_run(tmp_path, orders()) as run:
+MUCH = 10_000_000
+"""Bytes that another page is sent meanwhile."""
+KERNEL = int(Path("/proc/sys/net/ipv4/tcp_wmem").read_text(encoding="utf-8").split()[2])
+"""What the kernel keeps at most of what a page does not read."""
+
+
+def not_reading(page: Page, run: int) -> socket.socket:
+    slow = socket.socket()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    slow.settimeout(WAIT_S)
+    slow.connect(("127.0.0.1", page.port))
+    slow.sendall(f"GET /api/runs/{run}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    return slow
+
+
+def size_until(quick: Iterator[tuple[str, Any]], at_s: float) -> int:
+    """Bytes of all events until the observation of that second."""
+    size = 0
+    for name, data in quick:
+        size += len(json.dumps(data))
+        if name == "observation" and data["at_s"] == at_s:
+            break
+    return size
+
+
+def test_a_page_that_does_not_read_holds_nobody_up_and_nothing_is_kept_for_it(
+    tmp_path: Path,
+) -> None:
+    with live_run(tmp_path, large_plan()) as run:
         with serving(run.path, FREE, ACCESS, (run.id,)) as page:
-            slow = socket.create_connection(("127.0.0.1", page.port))
-            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            slow.sendall(
-                f"GET /api/runs/{run.id}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
-            )
+            slow = not_reading(page, run.id)
             with stream(page, run.id) as response:
-                quick = events(response)
-                last_s = 0.0
-                for _ in range(30):
+                quick, sent = events(response), 0
+                while sent < MUCH:
                     run.period()
-                    while last_s < run.loop.deployment.now_s():
-                        name, data = next(quick)
-                        last_s = data["at_s"] if name == "observation" else last_s
-            assert get(page, f"/api/runs/{run.id}")["at_s"] == last_s
+                    sent += size_until(quick, run.seen_s)
+            received, newest = b"", f'"at_s": {run.seen_s}, "observation"'.encode()
+            while newest not in received[-400_000:]:
+                received += (part := slow.recv(100_000))
+                assert part, "the stream has ended"
+            assert len(received) < KERNEL + MUCH / 10
         # The server has ended with the connection still open.
         slow.close()
 

@@ -187,6 +187,15 @@ def _add_reading(app: FastAPI, server: Server) -> None:
         with server.runs() as runs:
             return JSONResponse(json_data(run_document(runs, server.run(runs, name).id, at)))
 
+    @app.get("/api/runs/{name}/plans/{number}")
+    def plan(name: str, number: int) -> Response:
+        with server.runs() as runs:
+            try:
+                text = runs.plan_text(server.run(runs, name).id, number)
+            except SlotwiseError as error:
+                raise HTTPException(404, str(error)) from None
+        return Response(text, media_type="application/json")
+
     @app.get("/api/runs/{name}/history")
     def history(
         name: str,

@@ -211,7 +211,7 @@ def _observation(runs: Runs, run: KeptRun) -> tuple[float, str | None]:
     seen = runs.seen(run.id)
     if seen is None:
         return -1.0, None
-    plan = json.loads(runs.plan_text(run.id, seen.plan))
+    plan = runs.plan(run.id, seen.plan)
     points = runs.history(run.id, (seen.at_s - 1e-6, seen.at_s), 1)
     data = {
         "plan": seen.plan,

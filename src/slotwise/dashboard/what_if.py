@@ -19,6 +19,8 @@ from slotwise.model import Cluster, Pipeline, Plan, SlotwiseError
 
 MOST_S = 60.0
 """Larger questions belong on the command line."""
+MOST_SEARCHED_S = 1.2
+"""For an answer within two seconds: what the search has begun by then, it ends."""
 MOST_WAITING = 4
 MOST_KEPT = 50
 NICENESS = 15
@@ -133,18 +135,20 @@ def answer(text: str, question: Question) -> dict[str, Any]:
 
 def planned(before: Plan, question: Question) -> Plan:
     """A plan for the question, near the one in effect. Raises SlotwiseError."""
-    import slotwise
+    from slotwise import registry
+    from slotwise.planner import Request, asking_for, plan_as_chosen
 
     pipeline = before.pipeline
     if question.machines is not None:
         pipeline = _with_machines(pipeline, question.machines)
-    return slotwise.plan(
-        pipeline,
-        before.rate if question.rate is None else question.rate,
-        allocator=question.allocator,
-        placer=question.placer,
-        current=before,
+    pipeline, rate = asking_for(pipeline, before.rate if question.rate is None else question.rate)
+    own = pipeline.scheduler
+    scheduler = replace(
+        own,
+        allocator=registry.choice(question.allocator or own.allocator),
+        placer=registry.choice(question.placer or own.placer),
     )
+    return plan_as_chosen(Request(pipeline, rate, scheduler, before), MOST_SEARCHED_S)
 
 
 def _with_machines(pipeline: Pipeline, machines: int) -> Pipeline:

@@ -31,7 +31,8 @@ CREATE TABLE runs (
 );
 CREATE TABLE plans (
     run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, number INTEGER NOT NULL,
-    data TEXT NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (run, number)
+    data TEXT NOT NULL, predicted TEXT NOT NULL, slot_names TEXT NOT NULL,
+    version INTEGER NOT NULL, PRIMARY KEY (run, number)
 );
 CREATE TABLE points (
     run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, at_s REAL NOT NULL,

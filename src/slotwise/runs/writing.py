@@ -18,6 +18,7 @@ from slotwise.model import Fault, Observation, Plan
 from slotwise.model.decision import kind_of
 from slotwise.runs.inbox import Ended, Happened, Item, Seen, Stepped
 from slotwise.runs.points import COLUMNS, Point
+from slotwise.runs.reading import slot_names
 from slotwise.runs.thinning import EACH_S, thin
 from slotwise.spec.exact_json import exact_data
 from slotwise.spec.observation_json import observation_data, verdicts_data
@@ -128,18 +129,29 @@ class Writer:
         if self._last is None or self._last[0] is not plan:
             self._last = plan, self._number(plan)
             self._set(plan=self._last[1])
+            self._renew(self._last[1])
         return self._last[1]
 
     def _number(self, plan: Plan) -> int:
         """Equal plans have one number."""
         text = plan_to_json(plan)
         if text not in self._numbers:
-            self._numbers[text] = len(self._numbers) + 1
+            self._numbers[text] = number = len(self._numbers) + 1
+            data = json.loads(text)
+            parts = text, json.dumps(_figures(data["predicted"])), json.dumps(slot_names(data))
             self.connection.execute(
-                "INSERT INTO plans (run, number, data, version) VALUES (?, ?, ?, ?)",
-                (self.run, self._numbers[text], text, self.version),
+                "INSERT INTO plans (run, number, data, predicted, slot_names, version) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (self.run, number, *parts, self.version),
             )
         return self._numbers[text]
+
+    def _renew(self, number: int) -> None:
+        """Readers that know old plans in short only get this one in full, again."""
+        self.connection.execute(
+            "UPDATE plans SET version = ? WHERE run = ? AND number = ?",
+            (self.version, self.run, number),
+        )
 
     # -- what was decided -------------------------------------------------------------------
 
@@ -163,6 +175,7 @@ class Writer:
             self._recommended = None
         elif self._recommended is None or kind_of(self._recommended[0], plan) != "keep":
             self._recommended = plan, self._number(plan)
+            self._renew(self._recommended[1])
         return None if self._recommended is None else self._recommended[1]
 
     def _write_decision(self, step: Step) -> None:
@@ -262,6 +275,12 @@ def started_of(process: int) -> float:
     return float(psutil.Process(process).create_time())
 
 
+def _figures(predicted: dict[str, Any] | None) -> dict[str, Any]:
+    """Of the whole run, not of its parts."""
+    parts = (predicted or {}).items()
+    return {name: value for name, value in parts if not isinstance(value, list | dict)}
+
+
 def _head_data(head: Head) -> dict[str, Any]:
     return {
         "goals": exact_data(head.goals),
@@ -294,5 +313,7 @@ def _repeats(step: Step, before: Step | None) -> bool:
     """The step before came to the same, without a change."""
     if before is None or step.outcome == "applied" or step.outcome != before.outcome:
         return False
-    one, other = (each.decision and each.decision.plan for each in (before, step))
+    if before.decision is None or step.decision is None:
+        return False
+    one, other = before.decision.plan, step.decision.plan
     return one is not None and other is not None and kind_of(one, other) == "keep"
