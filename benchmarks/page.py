@@ -39,11 +39,12 @@ import slotwise
 from slotwise.adaptation import Step
 from slotwise.dashboard.access import LOOPBACK, Access
 from slotwise.dashboard.serving import Address, serving
-from slotwise.model import Change, Decision, Plan
+from slotwise.model import Change, Decision, Observation, Plan
 from slotwise.runs import Head, Recorder, store
 from slotwise.runs.inbox import Seen, Stepped
 from slotwise.runs.points import COLUMNS, Point
 from slotwise.runs.writing import Writer
+from slotwise.simulation import SimulatedDeployment
 
 OPERATORS, THREADS, NODES, SLOTS = 20, 50, 50, 4
 CHANGES = 50
@@ -184,12 +185,18 @@ def served_day() -> Iterator[str]:
         connection.close()
 
 
+def simulated(plan: Plan) -> Observation:
+    """Five seconds of it, with every thread."""
+    deployment = SimulatedDeployment.for_periods(plan, 5.0)
+    deployment.advance(5.0)
+    return deployment.observe(5.0)
+
+
 def write_day(writer: Writer, plan: Plan) -> None:
-    """Points as they are kept of a day; a change of placement each half hour; and observations in
-    full of the last minute.
+    """Points as they are kept of a day; a change of placement each half hour, the last one back to
+    the first; and observations in full of the last minute.
     """
-    assert plan.predicted is not None
-    seen = replace(plan.predicted, origin="measured")
+    seen = replace(simulated(plan), origin="measured")
     ends = [*range(10, DAY_S - 3600, 10), *range(DAY_S - 3600, DAY_S)]
     each_s = DAY_S // CHANGES
     for begin_s in range(0, DAY_S, each_s):
@@ -202,7 +209,7 @@ def write_day(writer: Writer, plan: Plan) -> None:
                 f"VALUES ({', '.join('?' * (len(COLUMNS) + 1))})",
                 (writer.run, *point.row()),
             )
-        moved = replace(plan.placement, slots=(plan.placement.slots + 1) % (NODES * SLOTS))
+        moved = replace(plan.placement, slots=(plan.placement.slots + SLOTS) % (NODES * SLOTS))
         new = replace(plan, placement=moved)
         at_s = float(shown[-1])
         decision = Decision.change(plan, new, "less traffic between nodes", 0.5)

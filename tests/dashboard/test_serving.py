@@ -23,6 +23,7 @@ import pytest
 from slotwise.clock import await_condition
 from slotwise.dashboard import serving as module
 from slotwise.dashboard.access import Access
+from slotwise.dashboard.news import QUIET_S
 from slotwise.dashboard.serving import Address, Page, serving, url_of
 from slotwise.model import SlotwiseError
 
@@ -43,12 +44,15 @@ def stream(page: Page, run: int, after: int = 0) -> Iterator[HTTPResponse]:
 
 
 def events(response: HTTPResponse) -> Iterator[tuple[str, Any]]:
-    """Name and data of each, until the stream ends."""
-    name = ""
+    """Name and data of each, until the stream ends. A stream that has no news for long fails."""
+    name, quiet = "", 0
     for line in response:
         key, _, value = line.decode().rstrip("\n").partition(": ")
         if key == "event":
-            name = value
+            name, quiet = value, 0
+        elif value and not key:
+            quiet += 1
+            assert quiet * QUIET_S < WAIT_S, "there was no news"
         elif key == "data":
             yield name, json.loads(value)
 
