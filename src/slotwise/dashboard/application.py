@@ -170,7 +170,7 @@ def _add_reading(app: FastAPI, server: Server) -> None:
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     @app.get("/api/access")
-    def access(request: Request) -> dict[str, bool]:
+    async def access(request: Request) -> dict[str, bool]:
         """Whether the request's token is the right one."""
         if allowed := server.access.has_token(request.headers):
             server.what_if.warm_up()

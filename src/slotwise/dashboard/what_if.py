@@ -43,7 +43,9 @@ class Busy(SlotwiseError):
 
 @dataclass
 class WhatIf:
-    """Answers one question at a time; the newest answers are kept by their ids."""
+    """Answers one question at a time; the newest answers are kept by their ids. Only the server's
+    event loop asks, starts and ends.
+    """
 
     answers: dict[str, str] = field(default_factory=dict)
     """By id, the plan as JSON."""
@@ -53,7 +55,7 @@ class WhatIf:
 
     def warm_up(self) -> None:
         """Start the process before the first question: it takes a second."""
-        self._started().submit(_ready)
+        self._started()
 
     async def ask(self, plan: str, question: Question) -> dict[str, Any]:
         """`plan` is JSON. Raises SlotwiseError where there is no plan that answers."""
@@ -109,6 +111,7 @@ class WhatIf:
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(1, context, initializer=_begin)
+            self._pool.submit(_ready)
         return self._pool
 
 
