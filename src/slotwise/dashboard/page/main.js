@@ -69,7 +69,8 @@ async function start() {
   const [document, trusted] = await Promise.all([source.readDocument(run), source.isTrusted()]);
   const over = document.run.state !== "running";
   show({ ...state, document, runs, run, trusted, ended: over, link: over ? "ended" : "live" });
-  show({ ...state, history: few(await source.readHistory(run)) });
+  const history = few(await source.readHistory(run));
+  show({ ...state, history });
   if (!over) follow(run);
 }
 
