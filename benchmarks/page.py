@@ -1,41 +1,53 @@
 """How long the page takes in Chromium with 1,000 threads in 200 slots and a day of history, and how
 long what-ifs take: `python -m benchmarks.page`.
 
-The page, a made-up run and its events come from this program in place of a server.
-First paint: from the start of the navigation until dataflow, slots and figures are drawn.
+First paint: from the start of the navigation until dataflow, slots and figures are drawn; of a run
+in a file of runs, with a day of points and some fifty plans, as the page's server serves it. For
+updates, the page, a made-up run and its events come from this program in place of a server.
 An update: one second's observation in which every thread, slot and operator has other figures, all
 that is drawn with it included; charts are drawn one per frame, and counted apart.
 What pages that follow a run cost beside it: CPU of their server, a process at a lower priority.
-A what-if: half as much again as the plan in effect is for, in the process that answers for a page.
+A what-if: half as much again as the plan in effect is for, asked of the page's server by HTTP; its
+processes have their own low priority.
 Prints Markdown for docs/; asserts nothing.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
 from playwright.sync_api import Page
+from tests.dashboard.large import large_plan
 from tests.dashboard.live import live_run, paced
 from tests.dashboard.scripted import ORIGIN, chromium, serve
 
 import slotwise
-from slotwise.dashboard.access import Access
+from slotwise.adaptation import Step
+from slotwise.dashboard.access import LOOPBACK, Access
 from slotwise.dashboard.serving import Address, serving
-from slotwise.dashboard.what_if import Question, answer
-from slotwise.spec.plan_json import plan_to_json
+from slotwise.model import Change, Decision, Observation, Plan
+from slotwise.runs import Head, Recorder, store
+from slotwise.runs.inbox import Seen, Stepped
+from slotwise.runs.points import COLUMNS, Point
+from slotwise.runs.writing import Writer
+from slotwise.simulation import SimulatedDeployment
 
 OPERATORS, THREADS, NODES, SLOTS = 20, 50, 50, 4
+CHANGES = 50
 POINTS = 600
 DAY_S = 86_400
 TIMES, UPDATES = 5, 60
@@ -54,10 +66,15 @@ def main() -> None:
         context = browser.new_context(viewport={"width": 1400, "height": 900})
         found: dict[str, list[Times]] = {"first paint": [], "an update": []}
         charts: list[float] = []
+        with served_day() as url:
+            for _ in range(TIMES):
+                page = context.new_page()
+                found["first paint"].append(first_paint(page, url))
+                page.close()
         for _ in range(TIMES):
             page = context.new_page()
             serve(page, document(), history())
-            found["first paint"].append(first_paint(page))
+            first_paint(page, ORIGIN)
             page.wait_for_timeout(1000)
             found["an update"] += told(page)
             charts += drawn_charts(page)
@@ -117,16 +134,91 @@ def following(url: str) -> Iterator[None]:
 
 
 def print_what_ifs() -> None:
-    """After one, as the process has it that waits for questions."""
-    answer(plan_to_json(slotwise.plan("linear")), Question())
+    """After one, as a page has it whose server has started the process that answers."""
+    plans = {Path(name).stem: slotwise.plan(name) for name in WHAT_IFS}
+    plans["1,000 threads"] = large_plan()
     print("\n| what-if | as in the spec: s | auto: s | aim |\n| --- | --: | --: | --: |")
-    for name in WHAT_IFS:
-        before = slotwise.plan(name)
-        rate = 1.5 * before.rate
-        questions = (Question(rate), Question(rate, allocator="auto", placer="auto"))
-        found = [answer(plan_to_json(before), question) for question in questions]
-        took = (f"{each['seconds']:.2f}" if "plan" in each else "no plan" for each in found)
-        print(f"| {Path(name).stem} | {' | '.join(took)} | 2 |")
+    for name, wanted in plans.items():
+        before = slotwise.plan(wanted.pipeline, wanted.rate / 1.5)
+        with asked(before) as ask:
+            ask({"rate": before.rate})
+            algorithms = ({}, {"allocator": "auto", "placer": "auto"})
+            took = [ask({"rate": wanted.rate, **chosen}) for chosen in algorithms]
+        print(f"| {name} | {' | '.join(took)} | 2 |", flush=True)
+
+
+@contextmanager
+def asked(plan: Plan) -> Iterator[Callable[[dict[str, object]], str]]:
+    """Asks what-ifs of the server of a run under this plan: seconds until the answer is there."""
+    with (
+        TemporaryDirectory() as folder,
+        Recorder.started(Path(folder) / "runs.db", Head.of(plan, "measured", plan.rate)) as run,
+        serving(run.path, Address(port=0), Access.to(LOOPBACK)) as served,
+    ):
+        address = f"http://{LOOPBACK}:{served.port}/api/runs/{run.id}/what-if"
+        headers = {"Authorization": f"Bearer {served.token}", "Content-Type": "application/json"}
+
+        def ask(question: dict[str, object]) -> str:
+            request = urllib.request.Request(address, json.dumps(question).encode(), headers)
+            began = time.perf_counter()
+            try:
+                with urllib.request.urlopen(request) as answer:
+                    answer.read()
+            except urllib.error.HTTPError as error:
+                return str(json.load(error)["problem"])
+            return f"{time.perf_counter() - began:.2f}"
+
+        yield ask
+
+
+@contextmanager
+def served_day() -> Iterator[str]:
+    """The address of the page of a run that has gone on for a day."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "runs.db"
+        connection = store.opened(path)
+        first = large_plan()
+        writer = Writer.begun(connection, Head.of(first, "measured", first.rate))
+        write_day(writer, first)
+        with serving(path, Address(port=0), Access.to(LOOPBACK)) as served:
+            yield served.url
+        connection.close()
+
+
+def simulated(plan: Plan) -> Observation:
+    """Five seconds of it, with every thread."""
+    deployment = SimulatedDeployment.for_periods(plan, 5.0)
+    deployment.advance(5.0)
+    return deployment.observe(5.0)
+
+
+def write_day(writer: Writer, plan: Plan) -> None:
+    """Points as they are kept of a day; a change of placement each half hour, the last one back to
+    the first; and observations in full of the last minute.
+    """
+    seen = replace(simulated(plan), origin="measured")
+    ends = [*range(10, DAY_S - 3600, 10), *range(DAY_S - 3600, DAY_S)]
+    each_s = DAY_S // CHANGES
+    for begin_s in range(0, DAY_S, each_s):
+        shown = [at_s for at_s in ends if begin_s <= at_s < begin_s + each_s]
+        number = writer._in_effect(plan)
+        for at_s in shown:
+            point = Point.of(replace(seen, start_s=at_s - 5.0, end_s=at_s), at_s, number, plan)
+            writer.connection.execute(
+                f"INSERT INTO points (run, {', '.join(COLUMNS)}) "
+                f"VALUES ({', '.join('?' * (len(COLUMNS) + 1))})",
+                (writer.run, *point.row()),
+            )
+        moved = replace(plan.placement, slots=(plan.placement.slots + SLOTS) % (NODES * SLOTS))
+        new = replace(plan, placement=moved)
+        at_s = float(shown[-1])
+        decision = Decision.change(plan, new, "less traffic between nodes", 0.5)
+        change = Change(at_s, "next batch", 0.5)
+        step = Step(at_s, at_s - 10, plan, seen, "applied", decision, change=change)
+        writer.write([Stepped(step, None, ())])
+        plan = new
+    last = range(DAY_S, DAY_S + 60)
+    writer.write([Seen(at_s, plan, replace(seen, start_s=at_s - 5.0, end_s=at_s)) for at_s in last])
 
 
 def late(times: list[float]) -> float:
@@ -154,9 +246,9 @@ def _main_thread_ns(process: psutil.Process) -> int:
     return int(times.split()[0])
 
 
-def first_paint(page: Page) -> Times:
+def first_paint(page: Page, url: str) -> Times:
     before = cpu_ms()
-    page.goto(ORIGIN, wait_until="commit")
+    page.goto(url, wait_until="commit")
     elapsed = page.wait_for_function(_DRAWN, polling="raf").json_value()
     return cpu_ms() - before, elapsed
 
@@ -315,6 +407,7 @@ def history() -> dict[str, Any]:
         "taken_in_rate": column(6000, 0.05),
         "throughput": column(6000, 0.1),
         "backlog": column(1000, 1),
+        "waiting": column(300, 1.5),
         "latency_ms": column(20, 2),
         "p50": column(15, 2),
         "p95": column(50, 2),

@@ -2,8 +2,8 @@
 
     python -m benchmarks.spark [NAME ...]
 
-NAME is one of start_up, prepared, diamond, chain, changes, rescaling, recovery, restart; all if
-none is given. Two slots on two nodes. What must hold is printed beside what was measured.
+NAME is one of start_up, prepared, diamond, chain, pages, changes, rescaling, recovery, restart; all
+if none is given. Two slots on two nodes. What must hold is printed beside what was measured.
 """
 
 from __future__ import annotations
@@ -22,16 +22,22 @@ from pathlib import Path
 from statistics import median
 
 import psutil
+from playwright.sync_api import Browser
 from pyspark.sql import SparkSession
 from tests import builders
+from tests.dashboard.scripted import chromium
 from tests.spark import counting
 from tests.spark.conftest import wait_until
 from tests.spark.plans import plan, topology
 from tests.spark.running import written, written_files
 
 from slotwise.cli.output import note, show
+from slotwise.cli.watching import recorded
+from slotwise.dashboard.access import LOOPBACK, Access
+from slotwise.dashboard.serving import Address, serving
 from slotwise.model import Logic, Plan
 from slotwise.report.tables import table
+from slotwise.runs import Head, Recorder
 from slotwise.spark import cluster
 from slotwise.spark.cluster import class_archive
 from slotwise.spark.metering.meters import snapshot
@@ -47,6 +53,7 @@ WARM_UP_SECONDS, SECONDS = 25.0, 20.0
 TURNS, CHAIN_SECONDS = 5, 8.0
 CHANGES, RESTARTS = 20, 10
 KILLS = 3
+PAGES = 20
 Row = tuple[str, str, str]
 
 
@@ -162,11 +169,7 @@ def _chain(spark: SparkSession, folder: Path, expr: str, what: str) -> list[Row]
         meters = turn % 2 == 0
         chosen = {"meters": meters, "batch_seconds": CHAIN_SECONDS}
         with running(spark, of, folder / str(turn), **chosen) as run:
-            await_batch(run)
-            await_batch(run)
-            progress = run.query.lastProgress
-            assert progress is not None
-            rate = progress.numInputRows / progress.batchDuration * 1000
+            rate = _rate_of_a_batch(run)
         note(f"{'with' if meters else 'without'} meters {rate:,.0f} tuples/s")
         if turn >= 2:  # the first two warm up
             found[meters].append(rate)
@@ -181,6 +184,63 @@ def _chain(spark: SparkSession, folder: Path, expr: str, what: str) -> list[Row]
         ),
         (f"cost of the meters there, pair by pair ({text})", f"{median(costs):.1%}", "under 4 %"),
     ]
+
+
+def _rate_of_a_batch(run: Run) -> float:
+    """Input tuples/s of the second batch from now on."""
+    await_batch(run)
+    await_batch(run)
+    progress = run.query.lastProgress
+    assert progress is not None
+    return float(progress.numInputRows / progress.batchDuration * 1000)
+
+
+def pages(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
+    """the same chain, recorded, and looked at by no page and by 20 in Chromium by turns"""
+    logic = {"a": Logic(expr="IF(burn_us(10) > 0, value, NULL)")}
+    of = plan(topology("s>a", "a>k", logic=logic), on=MODEL, rate=4_000_000)
+    folder.mkdir()
+    found: dict[int, list[float]] = {0: [], PAGES: []}
+    with chromium() as browser:
+        for turn in range(2 + 2 * TURNS):
+            count = PAGES if turn % 2 else 0
+            with (
+                running(spark, of, folder / str(turn), batch_seconds=CHAIN_SECONDS) as run,
+                _looked_at(run, folder / "runs.db", browser, count),
+            ):
+                rate = _rate_of_a_batch(run)
+            note(f"{count} pages: {rate:,.0f} tuples/s")
+            if turn >= 2:  # the first two warm up
+                found[count].append(rate)
+    ratios = [one / other for one, other in zip(found[PAGES], found[0], strict=True)]
+    text = ", ".join(f"{ratio:.3f}" for ratio in sorted(ratios))
+    return [
+        (
+            f"the saturated chain with {PAGES} pages against none, pair by pair ({text})",
+            f"{median(ratios):.3f}",
+            "at least 0.98",
+        )
+    ]
+
+
+@contextmanager
+def _looked_at(run: Run, path: Path, browser: Browser, count: int) -> Iterator[None]:
+    """The run is recorded and served, and so many pages follow it."""
+    of = run.plan
+    with (
+        Recorder.started(path, Head.of(of, "measured", of.rate)) as recorder,
+        serving(path, Address(port=0), Access.to(LOOPBACK), (recorder.id,)) as served,
+        ExitStack() as closing,
+    ):
+        recorded(run, recorder)
+        await_tuples(run)
+        for _ in range(count):
+            context = browser.new_context()
+            closing.callback(context.close)
+            page = context.new_page()
+            page.goto(served.url)
+            page.locator(".badge").wait_for()
+        yield
 
 
 def changes(spark: SparkSession, folder: Path, times: Timeline) -> list[Row]:
@@ -286,6 +346,7 @@ MEASURES: tuple[Callable[[SparkSession, Path, Timeline], list[Row]], ...] = (
     prepared,
     diamond,
     chain,
+    pages,
     changes,
     rescaling,
     recovery,

@@ -10,12 +10,14 @@ import slotwise
 from slotwise import registry
 from slotwise.confirmation import SEED, confirmed
 from slotwise.model import (
+    Choice,
     Goals,
     Grouping,
     Pipeline,
     Plan,
     Profiles,
     Refused,
+    Scheduler,
     ServiceRate,
     VmType,
 )
@@ -245,3 +247,13 @@ def test_partition_is_no_quick_placer_where_many_threads_exchange() -> None:
     assert "partition" in quick_placers(topology, few)
     assert "partition" not in quick_placers(topology, many)
     assert "round-robin" in quick_placers(topology, many)
+
+
+def test_who_waits_gets_the_nearest_of_what_was_made_in_time() -> None:
+    pipeline = small(Goals(rate=150.0, latency_ms=1.0))
+    scheduler = Scheduler(*[Choice(registry.AUTO)] * 3)
+    request = Request(pipeline, 150.0, scheduler)
+    hurried, thorough = search(request, most_s=0.0), search(request)
+    assert hurried.simulated is not None
+    assert "no plan of 1 meets all goals, as many as were made in 0 s" in hurried.reasons[0]
+    assert "this one comes nearest" in thorough.reasons[0]

@@ -267,12 +267,15 @@ class Adaptation:
         return step
 
     def _forced_plan(self, forced: Forced) -> Plan:
+        plan = self.recommended
         if forced.plan != RECOMMENDED:
             assert self.control is not None
-            return forced_plan(forced, self.control)
-        if self.recommended is None or kind_of(self.deployment.plan, self.recommended) == "keep":
-            raise SlotwiseError("nothing is recommended now that is not in effect already")
-        return self.recommended
+            plan = forced_plan(forced, self.control)
+        if plan is None:
+            raise SlotwiseError("nothing is recommended now")
+        if kind_of(self.deployment.plan, plan) == "keep":
+            raise SlotwiseError("the plan is in effect already")
+        return plan
 
     def _applied(self, step: Step, plan: Plan) -> Step:
         """Apply it; what is refused or fails leaves the plan that the deployment then has: the last

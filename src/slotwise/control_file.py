@@ -11,8 +11,12 @@ cannot be read holds all changes, because somebody wanted to say something.
 
 from __future__ import annotations
 
+import fcntl
 import json
-from dataclasses import dataclass
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,20 +72,39 @@ def read_control(path: Path | None) -> Control:
         raise SlotwiseError(f"the control file {path}: {error}") from None
 
 
-def write_control(path: Path, control: Control) -> None:
-    """All of it or nothing: a run may read it at any moment. Raises SlotwiseError."""
+def change_control(path: Path, **said: Any) -> None:
+    """Say this, by the names of Control; the rest stays as it is, also what other programs say at
+    the same moment. Raises SlotwiseError.
+    """
+    try:
+        with _locked(path):
+            _write(path, replace(read_control(path), **said))
+    except OSError as error:
+        raise SlotwiseError(f"the control file {path} cannot be written ({error})") from None
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """One writer at a time, of all programs on this machine."""
+    with path.with_name(f".{path.name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _write(path: Path, control: Control) -> None:
+    """All of it or nothing: a run may read it at any moment."""
     force = control.force
     data = {
         "hold": control.hold,
         "forbid": sorted(control.forbid),
         **({} if force is None else {"force": {"id": force.id, "plan": force.plan}}),
     }
+    written = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
-        written = path.with_name(f".{path.name}.new")
         written.write_text(json.dumps(data) + "\n", encoding="utf-8")
         written.replace(path)
-    except OSError as error:
-        raise SlotwiseError(f"the control file {path} cannot be written ({error})") from None
+    finally:
+        written.unlink(missing_ok=True)
 
 
 def forced_plan(forced: Forced, path: Path) -> Plan:

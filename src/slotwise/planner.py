@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from slotwise import registry
@@ -96,15 +97,16 @@ class Request:
         return replace(plan, predicted=predict(plan))
 
 
-def plan_as_chosen(request: Request) -> Plan:
-    """The plan of the named algorithms, or the best that is found where some are `auto`; with its
-    simulation, and with warnings where profiles were measured elsewhere.
+def plan_as_chosen(request: Request, most_s: float = math.inf) -> Plan:
+    """The plan of the named algorithms, or the best that is found where some are `auto`, about
+    within `most_s` seconds; with its simulation, and with warnings where profiles were measured
+    elsewhere.
     """
     chosen = request.scheduler
     if registry.AUTO in (chosen.allocator.name, chosen.placer.name):
         from slotwise.search import search
 
-        plan = search(request)
+        plan = search(request, most_s)
     else:
         plan = confirmed(plan_with(request))
     return replace(plan, warnings=warnings(request.pipeline))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -72,27 +73,32 @@ OTHER_SEEDS = (101, 102, 103, 104)
 RUNNERS_UP = 5
 
 
-def search(request: Request) -> Plan:
+def search(request: Request, most_s: float = math.inf) -> Plan:
     """The cheapest plan that meets the goals; where none does, the nearest, with what would help.
 
     What the request's scheduler names is kept; every built-in algorithm is tried for what is
     `auto`. Raises the first refusal if nothing can be placed at all. Deterministic: the effort
-    is bounded by counts, not by time.
+    is bounded by counts, not by time, unless somebody waits for the answer: after `most_s` seconds
+    and the step that is under way, what has come nearest is the answer.
     """
+    until_s = time.monotonic() + most_s
     check_range(request.rate, "the rate")
     goals = request.pipeline.goals
     if goals.headroom is None:
         goals = replace(goals, headroom=USUAL_HEADROOM)
-    state = _Search(replace(request, pipeline=replace(request.pipeline, goals=goals)))
+    whole = replace(request, pipeline=replace(request.pipeline, goals=goals))
+    state = _Search(whole, until_s=until_s)
     found = state.cheapest()
     if found is not None:
         return state.explained(found, f"the cheapest of {state.made} plans that meets all goals")
     nearest = state.nearest()
     report = f"no plan of {state.made} meets all goals: this one comes nearest"
+    if state.is_late:
+        report = f"no plan of {state.made} meets all goals, as many as were made in {most_s:g} s"
     if not missed(nearest.judged()):
         report = f"no plan of {state.made} meets all goals for certain: this one just meets them"
-    helps = (*state.limits, *advice(nearest, lambda: _enough_machines(state.request)))
-    return state.explained(nearest, report, helps)
+    helps = advice(nearest, lambda: None if state.is_late else _enough_machines(state.request))
+    return state.explained(nearest, report, (*state.limits, *helps))
 
 
 def promising(request: Request, latencies: float) -> Iterator[Plan]:
@@ -158,6 +164,8 @@ class _Search:
     margins: tuple[float, ...] = MARGINS
     most_simulated: int = MOST_SIMULATED
     quick: bool = False
+    until_s: float = math.inf
+    """By time.monotonic(): from then on nothing more is tried once there is a plan."""
     made: int = 0
     plans: list[Plan] = field(default_factory=list)
     """Those that wait for a simulation, had one, or are ruled out by their prediction."""
@@ -167,9 +175,14 @@ class _Search:
     """Threads per operator -> the slots in which no placement of them was promising. Of LARGE
     numbers of threads, () -> the slots of the last size without a promising placement."""
 
+    @property
+    def is_late(self) -> bool:
+        return time.monotonic() > self.until_s and bool(self.plans)
+
     def cheapest(self) -> Plan | None:
         """The first that holds."""
-        plans = itertools.islice(self.in_order(ESTIMATED), self.most_simulated)
+        first = itertools.islice(self.in_order(ESTIMATED), self.most_simulated)
+        plans = itertools.takewhile(lambda plan: not self.is_late, first)
         return next((self.plans[-1] for plan in plans if self._holds(plan)), None)
 
     def in_order(self, latencies: float) -> Iterator[Plan]:
@@ -182,7 +195,7 @@ class _Search:
 
         for sizing in self._sizings(self.margins):
             push((sizing.cost_per_hour, 0, sizing.allocation.slots, 0), sizing)
-        while waiting:
+        while waiting and not self.is_late:
             _, item = heapq.heappop(waiting)
             if isinstance(item, Plan):
                 yield item
@@ -306,7 +319,7 @@ class _Search:
         """The sizing by every placer, as long as there is effort left."""
         cheapest = math.inf
         for placer in self._placers(sizing):
-            if self.plans and self._threads_placed > self._most_placed:
+            if (self.plans and self._threads_placed > self._most_placed) or self.is_late:
                 return
             if self.quick and self.made >= MOST_QUICK:
                 return

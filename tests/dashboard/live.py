@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import slotwise
-from slotwise.adaptation import Adaptation, Rules
+from slotwise.adaptation import Adaptation, Rules, Step
 from slotwise.adaptation_following import Following
+from slotwise.clock import await_condition
 from slotwise.model import Plan, Schedule
-from slotwise.runs import Head, Recorder
+from slotwise.runs import Head, Recorder, Runs
 from slotwise.simulation import Arrivals, Options, SimulatedDeployment
 
 SPEC = Path(__file__).parents[2] / "examples" / "orders.yaml"
 PERIOD_S = 5.0
+WAIT_S = 60.0
+"""For what another thread or process does."""
 
 
 @dataclass
 class LiveRun:
-    """`period` lets one period of the run pass."""
-
     id: int
     path: Path
     """The file of runs."""
     control: Path
     loop: Adaptation
     recorder: Recorder
-    period: Callable[[], None]
+    steps: Iterator[Step]
+    seen_s: float = 0.0
+
+    def period(self) -> None:
+        """Let one period pass."""
+        step = next(self.steps)
+        if step.seen is not None:
+            self.seen_s = step.at_s
+
+    def written(self) -> None:
+        """Wait until the recorder has written down the last period that was observed."""
+        assert await_condition(self._is_written, WAIT_S, poll_s=0.01)
+
+    def _is_written(self) -> bool:
+        with Runs.opened(self.path) as runs:
+            seen = runs.seen(self.id)
+        return seen is not None and seen.at_s >= self.seen_s
 
 
 def orders() -> Plan:
@@ -52,8 +69,7 @@ def live_run(
     loop = follows.loop(deployment)
     with Recorder.started(path, Head.of(made, "simulated", made.rate, follows)) as recorder:
         loop.each_step = recorder.stepped
-        steps = loop.steps(1e9)
-        yield LiveRun(recorder.id, path, control, loop, recorder, lambda: next(steps) and None)
+        yield LiveRun(recorder.id, path, control, loop, recorder, loop.steps(1e9))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import socket
 
 import pytest
 
@@ -32,6 +33,19 @@ def test_a_name_that_somebody_resolves_to_this_machine_is_not(host: str) -> None
 
 def test_the_name_that_the_server_is_bound_to_is_answered() -> None:
     Access("runs.example", TOKEN).check_host({"host": "runs.example:8642"})
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_at_all_addresses_the_names_of_this_machine_are_answered(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "Runner")
+    monkeypatch.setattr(socket, "getfqdn", lambda: "runner.example")
+    for name in ("runner:8642", "RUNNER.example:8642", "localhost", "10.0.0.5"):
+        Access(host, TOKEN).check_host({"host": name})
+    for bound, name in ((host, "evil.example"), (host, "example"), ("127.0.0.1", "runner")):
+        with pytest.raises(Denied):
+            Access(bound, TOKEN).check_host({"host": name})
 
 
 @pytest.mark.parametrize(
@@ -89,6 +103,10 @@ def test_an_address_that_others_reach_needs_a_token_of_ones_own(
     monkeypatch.setenv(VARIABLE, "short")
     with pytest.raises(SlotwiseError, match="too short"):
         Access.to("0.0.0.0")
+    for wrong in ("sixteen or more letters", "sechzehn-zeichen-ä", "a-token-with-a-tab\t"):
+        monkeypatch.setenv(VARIABLE, wrong)
+        with pytest.raises(SlotwiseError, match="has a blank or another character"):
+            Access.to("0.0.0.0")
     monkeypatch.setenv(VARIABLE, TOKEN)
     assert Access.to("0.0.0.0") == Access("0.0.0.0", TOKEN)
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from starlette.testclient import TestClient
 
+import slotwise
+from slotwise.controllers.base import Situation
 from slotwise.dashboard import application as module
 from slotwise.dashboard.access import Access
 from slotwise.dashboard.application import Server, application
+from slotwise.dashboard.news import news_after
 from slotwise.dashboard.what_if import Question, WhatIf, answer
+from slotwise.model import Decision, Plan
+from slotwise.runs import store
 
-from .live import LiveRun, live_run, orders
+from .live import SPEC, LiveRun, live_run, orders
 
 TOKEN = "a-token-of-24-characters"
 WITH_TOKEN = {"authorization": f"Bearer {TOKEN}"}
@@ -31,7 +37,7 @@ class Inline(WhatIf):
         pass
 
     async def ask(self, plan: str, question: Question) -> dict[str, Any]:
-        return self._kept(answer(plan, question))
+        return self._numbered(answer(plan, question))
 
 
 @pytest.fixture
@@ -49,16 +55,15 @@ def client(run: LiveRun) -> Iterator[TestClient]:
         yield made
 
 
-def written(run: LiveRun, client: TestClient, at_s: float) -> dict[str, Any]:
-    """The document, once the recorder has written that second."""
-    while True:
-        found: dict[str, Any] = client.get(f"/api/runs/{run.id}").json()
-        if (found["at_s"] or 0) >= at_s:
-            return found
+def written(run: LiveRun, client: TestClient) -> dict[str, Any]:
+    """The document, once the recorder has written down all that was seen."""
+    run.written()
+    found: dict[str, Any] = client.get(f"/api/runs/{run.id}").json()
+    return found
 
 
 def test_the_document_has_what_the_page_shows(run: LiveRun, client: TestClient) -> None:
-    document = written(run, client, 20.0)
+    document = written(run, client)
     assert document["kind"] == "run"
     assert document["run"]["state"] == "running"
     assert document["run"]["goals"]["latency_p99_ms"] == 2000.0
@@ -91,18 +96,47 @@ def test_the_example_has_the_same_keys(run: LiveRun, client: TestClient) -> None
     """The page is developed against it."""
     folder = Path(__file__).parent
     example = json.loads((folder / "example.json").read_text(encoding="utf-8"))
-    document = written(run, client, 20.0)
+    document = written(run, client)
     assert set(example) | {"cursor"} == set(document)
     assert set(example["run"]) == set(document["run"])
     history = json.loads((folder / "example_history.json").read_text(encoding="utf-8"))
     assert set(history) == set(client.get(f"/api/runs/{run.id}/history").json())
 
 
+def test_plans_that_count_no_more_come_on_demand(tmp_path: Path) -> None:
+    with live_run(tmp_path, orders()) as run:
+        run.period()
+        server = Server(run.path, Access("127.0.0.1", TOKEN))
+        with TestClient(application(server), base_url=BASE) as client:
+            for rate in (80, 100):
+                run.loop.controller = Recommends(plan_for(rate))
+                run.period()
+                run.period()
+            document = written(run, client)
+            first = client.get("/api/runs/1/plans/1").json()
+            assert client.get("/api/runs/1/plans/9").status_code == 404
+            assert document["plan"] == 3
+            assert document["plans"]["3"]["threads"] == run.loop.deployment.plan.threads
+            (short,) = document["plans"]["1"].items()
+            assert short[0] == "predicted"
+            assert short[1]["capacity"] == first["predicted"]["capacity"]
+            assert "slots" not in short[1]
+            # The first plan again: pages that know it in short only get it in full.
+            run.loop.controller = Recommends(orders())
+            run.period()
+            run.period()
+            run.written()
+            news = news_after(run.path, run.id, int(document["cursor"]))
+            assert any('"number": 1, "plan"' in event for event in news.events)
+            assert written(run, client)["plans"]["1"] == first
+
+
 def test_history_comes_in_columns(run: LiveRun, client: TestClient) -> None:
-    written(run, client, 20.0)
+    written(run, client)
     history = client.get(f"/api/runs/{run.id}/history").json()
     assert history["at_s"] == [5.0, 10.0, 15.0, 20.0]
     assert history["offered_rate"][-1] == 82.0
+    assert history["waiting"][-1] > history["waiting"][1] > 0
     assert set(history["slot_cpu"]) == {"small-1/0", "small-1/1", "small-1/2"}
     assert all(len(column) == 4 for column in history["slot_cpu"].values())
     later = client.get(f"/api/runs/{run.id}/history?since=10&slot_cpu=false").json()
@@ -204,6 +238,15 @@ def test_wishes_at_the_same_moment_are_all_written(run: LiveRun, client: TestCli
             assert json.loads(run.control.read_text()) == {"hold": True, "forbid": ["re-plan"]}
 
 
+def test_a_change_to_the_plan_in_effect_is_refused(run: LiveRun, client: TestClient) -> None:
+    client.post("/api/runs/1/control", json={"force": 1}, headers=WITH_TOKEN)
+    run.period()
+    (decision,) = written(run, client)["decisions"]
+    assert (decision["outcome"], decision["reason"]) == ("refused", "the plan is in effect already")
+    (mark,) = written(run, client)["marks"]
+    assert (mark["kind"], mark["text"]) == ("decision", "refused: the plan is in effect already")
+
+
 def test_a_what_if_is_planned_and_applied(run: LiveRun, client: TestClient) -> None:
     made = client.post("/api/runs/1/what-if", json={"rate": 82, "machines": 2}, headers=WITH_TOKEN)
     found = made.json()
@@ -216,10 +259,8 @@ def test_a_what_if_is_planned_and_applied(run: LiveRun, client: TestClient) -> N
     control = client.post("/api/runs/1/control", json={"force": "w1"}, headers=WITH_TOKEN).json()
     assert control["pending"]
     run.period()
-    document = written(run, client, 25.0)
-    while not document["decisions"] or document["plan"] == 1:
-        run.period()
-        document = client.get("/api/runs/1").json()
+    run.period()
+    document = written(run, client)
     (decision,) = document["decisions"]
     assert (decision["outcome"], decision["forced"]) == ("applied", True)
     assert document["plans"][str(document["plan"])]["threads"] == found["plan"]["threads"]
@@ -238,13 +279,53 @@ def test_a_what_if_without_an_answer_says_why(client: TestClient) -> None:
     assert "rate" in problem(rate=0)
     assert "rate" in problem(rate="fast")
     assert "machine" in problem(machine=3)
-    unknown = client.post("/api/runs/1/control", json={"force": "w9"}, headers=WITH_TOKEN)
-    assert unknown.status_code == 422
-    assert "no what-if 'w9'" in unknown.json()["problem"]
+    for force, reason in (("w9", "no what-if 'w9'"), (9, "run 1 has no plan 9")):
+        unknown = client.post("/api/runs/1/control", json={"force": force}, headers=WITH_TOKEN)
+        assert unknown.status_code == 422
+        assert reason in unknown.json()["problem"]
+
+
+@dataclass(frozen=True)
+class Recommends:
+    """Always the same plan."""
+
+    plan: Plan
+    name: ClassVar[str] = "recommends"
+
+    def decide(self, situation: Situation) -> Decision:
+        return Decision.change(situation.plan, self.plan, "it is the plan of this test", 0.0)
+
+
+def plan_for(rate: float) -> Plan:
+    return slotwise.plan(SPEC, rate, allocator="mba", placer="sam")
+
+
+def recommended(run: LiveRun, client: TestClient, rate: float) -> Any:
+    """The number of a plan for this rate, once it is recommended."""
+    run.loop.controller = Recommends(plan_for(rate))
+    run.period()
+    return written(run, client)["control"]["recommended"]
+
+
+def test_the_plan_that_was_clicked_is_applied_though_another_one_is_recommended_by_then(
+    tmp_path: Path,
+) -> None:
+    with live_run(tmp_path, orders()) as run:
+        run.loop.rules = replace(run.loop.rules, apply="never")
+        run.period()
+        server = Server(run.path, Access("127.0.0.1", TOKEN), what_if=Inline())
+        with TestClient(application(server), base_url=BASE) as client:
+            clicked, newer = (recommended(run, client, rate) for rate in (80, 100))
+            assert clicked != newer
+            client.post("/api/runs/1/control", json={"force": clicked}, headers=WITH_TOKEN)
+            run.period()
+            run.period()
+            assert written(run, client)["plan"] == clicked
 
 
 def test_a_pending_change_can_be_taken_back(run: LiveRun, client: TestClient) -> None:
-    client.post("/api/runs/1/control", json={"force": "recommended"}, headers=WITH_TOKEN)
+    asked = client.post("/api/runs/1/control", json={"force": 1}, headers=WITH_TOKEN)
+    assert asked.json()["pending"]
     taken = client.post("/api/runs/1/control", json={"force": None}, headers=WITH_TOKEN).json()
     assert taken["pending"] is None
     assert "force" not in json.loads(run.control.read_text())
@@ -265,8 +346,19 @@ def test_a_run_that_is_over_cannot_be_changed_but_asked(tmp_path: Path) -> None:
         assert document["choices"]["can_apply"] is False
 
 
-def test_health(client: TestClient, run: LiveRun) -> None:
+def test_health(client: TestClient, run: LiveRun, monkeypatch: pytest.MonkeyPatch) -> None:
     assert client.get("/healthz").json()["status"] == "ok"
+    run.recorder.end()
+    monkeypatch.setattr(store, "WAIT_S", 0.0)
+    other = sqlite3.connect(run.path)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    locked = client.get("/healthz")
+    assert (locked.status_code, "locked" in locked.json()["problem"]) == (503, True)
+    other.close()
+    run.path.unlink()
+    missing = client.get("/healthz")
+    assert (missing.status_code, "no runs are kept" in missing.json()["problem"]) == (503, True)
 
 
 def test_without_the_third_party_files_the_server_says_what_to_run(

@@ -14,20 +14,25 @@ from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
 
 import psutil
 import pytest
 
+from slotwise.clock import await_condition
+from slotwise.dashboard import serving as module
 from slotwise.dashboard.access import Access
-from slotwise.dashboard.serving import Address, Page, serving
+from slotwise.dashboard.news import QUIET_S
+from slotwise.dashboard.serving import Address, Page, serving, url_of
 from slotwise.model import SlotwiseError
 
-from .live import live_run, orders
+from .large import large_plan
+from .live import WAIT_S, live_run, orders
 
 TOKEN = "a-token-of-24-characters"
 ACCESS = Access("127.0.0.1", TOKEN)
 FREE = Address(port=0)
-WAIT_S = 60.0
 
 
 @contextmanager
@@ -39,12 +44,15 @@ def stream(page: Page, run: int, after: int = 0) -> Iterator[HTTPResponse]:
 
 
 def events(response: HTTPResponse) -> Iterator[tuple[str, Any]]:
-    """Name and data of each, until the stream ends."""
-    name = ""
+    """Name and data of each, until the stream ends. A stream that has no news for long fails."""
+    name, quiet = "", 0
     for line in response:
         key, _, value = line.decode().rstrip("\n").partition(": ")
         if key == "event":
-            name = value
+            name, quiet = value, 0
+        elif value and not key:
+            quiet += 1
+            assert quiet * QUIET_S < WAIT_S, "there was no news"
         elif key == "data":
             yield name, json.loads(value)
 
@@ -80,8 +88,12 @@ def test_twenty_pages_follow_a_run_to_its_end(tmp_path: Path) -> None:
         threads = [threading.Thread(target=follow, args=(each,)) for each in seen]
         for thread in threads:
             thread.start()
-        while not all(len(each) >= 2 for each in seen):
+
+        def all_follow() -> bool:
             run.period()
+            return all(len(each) >= 2 for each in seen)
+
+        assert await_condition(all_follow, WAIT_S, poll_s=0.0)
         for _ in range(8):
             run.period()
         run.recorder.end()
@@ -105,23 +117,47 @@ def test_twenty_pages_follow_a_run_to_its_end(tmp_path: Path) -> None:
         assert any(name == "mark" for name in names)
 
 
-def test_a_page_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
-    with live_run(tmp_path, orders()) as run:
+MUCH = 10_000_000
+"""Bytes that another page is sent meanwhile."""
+KERNEL = int(Path("/proc/sys/net/ipv4/tcp_wmem").read_text(encoding="utf-8").split()[2])
+"""What the kernel keeps at most of what a page does not read."""
+
+
+def not_reading(page: Page, run: int) -> socket.socket:
+    slow = socket.socket()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    slow.settimeout(WAIT_S)
+    slow.connect(("127.0.0.1", page.port))
+    slow.sendall(f"GET /api/runs/{run}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    return slow
+
+
+def size_until(quick: Iterator[tuple[str, Any]], at_s: float) -> int:
+    """Bytes of all events until the observation of that second."""
+    size = 0
+    for name, data in quick:
+        size += len(json.dumps(data))
+        if name == "observation" and data["at_s"] == at_s:
+            break
+    return size
+
+
+def test_a_page_that_does_not_read_holds_nobody_up_and_nothing_is_kept_for_it(
+    tmp_path: Path,
+) -> None:
+    with live_run(tmp_path, large_plan()) as run:
         with serving(run.path, FREE, ACCESS, (run.id,)) as page:
-            slow = socket.create_connection(("127.0.0.1", page.port))
-            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            slow.sendall(
-                f"GET /api/runs/{run.id}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
-            )
+            slow = not_reading(page, run.id)
             with stream(page, run.id) as response:
-                quick = events(response)
-                last_s = 0.0
-                for _ in range(30):
+                quick, sent = events(response), 0
+                while sent < MUCH:
                     run.period()
-                    while last_s < run.loop.deployment.now_s():
-                        name, data = next(quick)
-                        last_s = data["at_s"] if name == "observation" else last_s
-            assert get(page, f"/api/runs/{run.id}")["at_s"] == last_s
+                    sent += size_until(quick, run.seen_s)
+            received, newest = b"", f'"at_s": {run.seen_s}, "observation"'.encode()
+            while newest not in received[-400_000:]:
+                received += (part := slow.recv(100_000))
+                assert part, "the stream has ended"
+            assert len(received) < KERNEL + MUCH / 10
         # The server has ended with the connection still open.
         slow.close()
 
@@ -206,6 +242,38 @@ def test_ctrl_c_is_for_the_run_and_not_for_its_page(tmp_path: Path) -> None:
         server.send_signal(signal.SIGINT)
         assert get(page, "/healthz")["status"] == "ok"
         assert server.nice() > 0
+
+
+@pytest.mark.parametrize("token", ["letters-and-digits-1", "a+b%20c&d=e#f/g?h;i+j"])
+def test_the_token_in_the_address_is_the_one_that_the_page_reads(token: str) -> None:
+    fragment = urlsplit(url_of("127.0.0.1", 8642, token)).fragment
+    assert parse_qs(fragment) == {"token": [token]}
+
+
+def test_the_address_of_a_page_at_all_addresses_is_one_that_is_answered(tmp_path: Path) -> None:
+    with live_run(tmp_path, orders()) as run:
+        run.period()
+    access = Access("0.0.0.0", TOKEN)
+    with serving(run.path, Address("0.0.0.0", 0), access, (run.id,)) as page:
+        name = urlsplit(page.url).hostname
+        assert name not in (None, "0.0.0.0")
+        with urlopen(f"http://{name}:{page.port}/healthz", timeout=WAIT_S) as answer:
+            assert answer.status == 200
+
+
+def test_a_server_that_does_not_start_in_time_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "START_S", 0.1)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with pytest.raises(SlotwiseError, match=r"not started within 0\.1 s"):
+        module._await_ready(process)
+    module._end(process)
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from slotwise.model import Observation, SlotwiseError
+from slotwise.model import Fault, Observation, SlotwiseError
 from slotwise.runs import Head, Recorder, Runs
 from slotwise.runs.inbox import Ended, Happened, Inbox, Item, Seen
 from slotwise.runs.reading import KILLED, remove
@@ -153,11 +153,10 @@ def test_a_run_that_is_killed_is_readable(tmp_path: Path) -> None:
         assert runs.connection.execute("SELECT count(*) FROM points").fetchone()[0] == 0
 
 
-def test_events_are_marks_and_those_of_a_failure_are_faults(tmp_path: Path) -> None:
+def test_events_are_marks_and_failures_are_faults(tmp_path: Path) -> None:
     class Deployment:
         plan = PLAN
         events: tuple[str, ...] = ("node 'a' was added in 2.0 s",)
-        resumed_s = 0.0
 
         def now_s(self) -> float:
             return 12.0
@@ -165,17 +164,17 @@ def test_events_are_marks_and_those_of_a_failure_are_faults(tmp_path: Path) -> N
     deployment = Deployment()
     with Recorder.started(tmp_path / "runs.db", HEAD) as recorder:
         recorder.happened(deployment)  # type: ignore[arg-type]
-        deployment.events += ("the query failed (no room) and resumed",)
-        deployment.resumed_s = 11.0
+        failure = Fault("the query failed (no room) and resumed")
+        deployment.events += ("node 'b' was added in 3.0 s", failure)
         recorder.happened(deployment)  # type: ignore[arg-type]
         recorder.happened(deployment)  # type: ignore[arg-type]
     with Runs.opened(recorder.path) as runs:
-        assert [mark["kind"] for mark in runs.marks(1)] == ["event", "fault"]
+        assert [mark["kind"] for mark in runs.marks(1)] == ["event", "event", "fault"]
 
 
 def test_a_full_inbox_drops_the_oldest_observation_and_nothing_else() -> None:
     inbox = Inbox(waits=False, most=3)
-    inbox.put(Happened(0.0, ("a machine was lost",), True))
+    inbox.put(Happened(0.0, ("a machine was lost",)))
     for second in range(1, 6):
         inbox.put(Seen(second, PLAN, seen_at(second)))
     inbox.put(Ended(""))
@@ -241,6 +240,9 @@ def test_a_recommendation_that_stands_is_kept_once(tmp_path: Path) -> None:
         decisions = runs.decisions(1)
         assert [each["outcome"] for each in decisions] == ["recommended"]
         assert runs.run(1).recommended == decisions[0]["plan"] == 2
+        (mark,) = runs.marks(1)
+        assert (mark["kind"], mark["at_s"]) == ("decision", decisions[0]["at_s"])
+        assert mark["text"] == f"recommended: {decisions[0]['reason']}"
         assert sorted(runs.plans(1)) == [1, 2]
 
 

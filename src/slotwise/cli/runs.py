@@ -55,7 +55,7 @@ def shown(
 
     check_report(report)
     with Runs.opened(_path(runs)) as kept:
-        document, summary = run_document(kept, run), summary_of(kept, run)
+        document, summary = run_document(kept, run, whole=json), summary_of(kept, run)
     if report is not None:
         write_report(_path(runs), run, report)
     if json:
@@ -122,7 +122,7 @@ def _exported(kept: Runs, run: str, points: int) -> dict[str, Any]:
     from slotwise.json_data import json_data
 
     return {
-        "document": json_data(run_document(kept, run)),
+        "document": json_data(run_document(kept, run, whole=True)),
         "history": history_data(kept, run, points=points),
     }
 

@@ -1,8 +1,9 @@
 """Who may read a page's server, and who may change a run through it.
 
 Reading needs a request that was meant for this server: its Host is an address, localhost, or the
-name that the server was bound to; a page of another site that resolves its own name to this machine
-fails at that. What changes something needs the token as well, JSON, and no other page's Origin.
+name that the server was bound to (bound to all addresses: a name of this machine). A page of
+another site that resolves its own name to this machine fails at that. What changes something needs
+the token as well, JSON, and no other page's Origin.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import ipaddress
 import os
 import secrets
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from urllib.parse import urlsplit
 
 from slotwise.model import SlotwiseError
@@ -44,6 +47,11 @@ class Access:
         given = os.environ.get(VARIABLE, "")
         if given and len(given) < SHORTEST:
             raise SlotwiseError(f"{VARIABLE} is too short: use {SHORTEST} characters or more")
+        if not all("!" <= letter <= "~" for letter in given):
+            raise SlotwiseError(
+                f"{VARIABLE} has a blank or another character that a header of HTTP cannot have: "
+                "use ASCII letters, digits and punctuation"
+            )
         if not given and not is_loopback(host):
             raise SlotwiseError(
                 f"the page at {host} could be reached from other machines: set {VARIABLE} to a "
@@ -54,8 +62,14 @@ class Access:
     def check_host(self, headers: Mapping[str, str]) -> None:
         """Raises Denied."""
         name = _host_name(headers.get("host", ""))
-        if name not in ("localhost", self.host.lower()) and not _is_address(name):
+        if not _is_address(name) and name not in self._names:
             raise Denied(403, "the Host of the request is not this server's")
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """By which a request may ask for this server."""
+        machine = (socket.gethostname(), socket.getfqdn()) if is_any(self.host) else ()
+        return frozenset(name.lower() for name in ("localhost", self.host, *machine))
 
     def check_change(self, headers: Mapping[str, str]) -> None:
         """Raises Denied for what may change nothing."""
@@ -83,6 +97,11 @@ def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     return _is_address(host) and ipaddress.ip_address(host.strip("[]")).is_loopback
+
+
+def is_any(host: str) -> bool:
+    """All addresses of this machine."""
+    return _is_address(host) and ipaddress.ip_address(host.strip("[]")).is_unspecified
 
 
 def _host_name(host: str) -> str:

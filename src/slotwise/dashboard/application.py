@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from starlette.exceptions import HTTPException as AnyHttpException
 from starlette.types import ASGIApp
 
 from slotwise import __version__
+from slotwise.control_file import change_control
 from slotwise.dashboard import controlling
 from slotwise.dashboard.access import Access
 from slotwise.dashboard.document import (
@@ -37,6 +37,7 @@ from slotwise.dashboard.what_if import Busy, Question, WhatIf
 from slotwise.json_data import json_data
 from slotwise.model import SlotwiseError
 from slotwise.runs.reading import KeptRun, Runs
+from slotwise.runs.store import Unusable
 
 PAGE = Path(str(files("slotwise.dashboard") / "page"))
 GRAFANA = Path(str(files("slotwise.dashboard") / "grafana.json"))
@@ -50,7 +51,8 @@ class Wish(BaseModel):
     model_config = ConfigDict(extra="forbid")
     hold: bool | None = None
     forbid: list[Literal["re-place", "re-plan"]] | None = None
-    force: Annotated[str, Field(max_length=100)] | None = None
+    force: int | Annotated[str, Field(max_length=100)] | None = None
+    """The number of a plan of the run, or the id of a what-if."""
 
 
 class Asked(BaseModel):
@@ -74,8 +76,6 @@ class Server:
     """The runs that are shown; None: all."""
     newsroom: Newsroom = field(init=False)
     what_if: WhatIf = field(default_factory=WhatIf)
-    changing: threading.Lock = field(default_factory=threading.Lock)
-    """A control file is read, changed and written by one request at a time."""
 
     def __post_init__(self) -> None:
         self.newsroom = Newsroom(self.path)
@@ -146,6 +146,10 @@ def _add_errors(app: FastAPI) -> None:
     def failed(_: Request, error: SlotwiseError) -> Response:
         return JSONResponse({"problem": str(error)}, 422)
 
+    @app.exception_handler(Unusable)
+    def unusable(_: Request, error: Unusable) -> Response:
+        return JSONResponse({"problem": str(error)}, 503)
+
     @app.exception_handler(sqlite3.Error)
     def unreadable(_: Request, error: sqlite3.Error) -> Response:
         return JSONResponse({"problem": f"the file of runs cannot be read ({error})"}, 503)
@@ -166,7 +170,7 @@ def _add_reading(app: FastAPI, server: Server) -> None:
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     @app.get("/api/access")
-    def access(request: Request) -> dict[str, bool]:
+    async def access(request: Request) -> dict[str, bool]:
         """Whether the request's token is the right one."""
         if allowed := server.access.has_token(request.headers):
             server.what_if.warm_up()
@@ -182,6 +186,15 @@ def _add_reading(app: FastAPI, server: Server) -> None:
     def document(name: str, at: float | None = None) -> Response:
         with server.runs() as runs:
             return JSONResponse(json_data(run_document(runs, server.run(runs, name).id, at)))
+
+    @app.get("/api/runs/{name}/plans/{number}")
+    def plan(name: str, number: int) -> Response:
+        with server.runs() as runs:
+            try:
+                text = runs.plan_text(server.run(runs, name).id, number)
+            except SlotwiseError as error:
+                raise HTTPException(404, str(error)) from None
+        return Response(text, media_type="application/json")
 
     @app.get("/api/runs/{name}/history")
     def history(
@@ -218,13 +231,14 @@ def _add_changing(app: FastAPI, server: Server) -> None:
         file = control_file(run)
         if file is None:
             raise HTTPException(409, _why_not(run))
-        with server.changing:
-            if wish.hold is not None:
-                controlling.hold(file, wish.hold)
-            if wish.forbid is not None:
-                controlling.forbid(file, frozenset(wish.forbid))
-            if "force" in wish.model_fields_set:
-                controlling.force(file, wish.force, server.what_if.answers)
+        said: dict[str, Any] = {}
+        if wish.hold is not None:
+            said["hold"] = wish.hold
+        if wish.forbid is not None:
+            said["forbid"] = frozenset(wish.forbid)
+        if "force" in wish.model_fields_set:
+            said["force"] = controlling.forced(file, _wanted(server, run, wish.force))
+        change_control(file, **said)
         found: Mapping[str, Any] = json_data(control_of(run))
         return found
 
@@ -234,6 +248,16 @@ def _add_changing(app: FastAPI, server: Server) -> None:
         text = await asyncio.to_thread(_plan_text, server, name)
         question = Question(**asked.model_dump())
         return JSONResponse(await server.what_if.ask(text, question))
+
+
+def _wanted(server: Server, run: KeptRun, force: int | str | None) -> str | None:
+    """The plan to change to, as JSON. Raises SlotwiseError."""
+    if force is None:
+        return None
+    if isinstance(force, str):
+        return server.what_if.kept(force)
+    with server.runs() as runs:
+        return runs.plan_text(run.id, force)
 
 
 def _plan_text(server: Server, name: str) -> str:

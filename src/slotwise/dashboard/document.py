@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from slotwise.model import Observation, Plan
 from slotwise.runs.points import FIGURES
-from slotwise.runs.reading import KeptRun, Runs, slot_names
+from slotwise.runs.reading import KeptRun, Runs
 
 VERSION = 1
 JsonObject = Mapping[str, Any]
@@ -82,12 +82,20 @@ def run_data(run: KeptRun) -> dict[str, Any]:
     }
 
 
-def run_document(runs: Runs, name: str | int, at_s: float | None = None) -> Document:
-    """The run as it is now, or as it was at a second of its clock. Raises SlotwiseError."""
+def run_document(
+    runs: Runs, name: str | int, at_s: float | None = None, whole: bool = False
+) -> Document:
+    """The run as it is now, or as it was at a second of its clock. Raises SlotwiseError.
+
+    Plans that were left long ago are there in short, unless the `whole` is wanted: each may be some
+    hundred kilobytes.
+    """
     run = runs.run(name)
-    plans = runs.plans(run.id)
     seen = runs.seen(run.id, at_s)
     plan = run.plan if seen is None or at_s is None else seen.plan
+    plans = runs.plans(run.id) if whole else runs.plans_in_short(run.id)
+    for number in {run.plan, plan, run.recommended or plan}:
+        plans[number] = runs.plan(run.id, number)
     head = {key: run.head[key] for key in ("goals", "rules", "rate", "slotwise")}
     observation = None if seen is None else seen.observation
     return Document(
@@ -150,7 +158,7 @@ def history_data(
     """Figures over time, as columns. Raises SlotwiseError."""
     run = runs.run(name)
     found = runs.history(run.id, (since_s, until_s), points, with_slots)
-    names = {number: slot_names(plan) for number, plan in runs.plans(run.id).items()}
+    names = runs.slot_names(run.id) if with_slots else {}
     columns: dict[str, Any] = {
         name: [point[name] for point in found] for name in ("at_s", "width_s", "plan", *FIGURES)
     }
@@ -168,7 +176,7 @@ def _slot_columns(
     """Per slot of any plan; null while it was not there."""
     columns: dict[str, list[float | None]] = {}
     for position, point in enumerate(found):
-        for name, cpu in zip(names[point["plan"]], point["slot_cpu"], strict=False):
+        for name, cpu in zip(names.get(point["plan"], ()), point["slot_cpu"], strict=False):
             column = columns.setdefault(name, [None] * len(found))
             column[position] = cpu
     return columns

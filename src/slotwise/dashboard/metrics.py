@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from slotwise.dashboard.document import Document, run_document
+from slotwise.dashboard.document import control_of, places
 from slotwise.model import SlotwiseError
-from slotwise.runs.reading import Runs
+from slotwise.runs.reading import KeptRun, Runs, Seen
 
 RUN = ("run", "topology")
 _RUN_GAUGES = {
@@ -71,7 +70,7 @@ class _State(Collector):
                 if run.state != "running" or (self.only is not None and run.id not in self.only):
                     continue
                 try:
-                    _fill(families, run_document(runs, run.id))
+                    _fill(families, runs, run)
                 except SlotwiseError:  # removed meanwhile
                     continue
         yield from families.values()
@@ -95,33 +94,35 @@ def _families() -> dict[str, Any]:
     return found
 
 
-def _fill(families: Mapping[str, Any], document: Document) -> None:
-    run = (document.run["id"], document.run["topology"])
+def _fill(families: Mapping[str, Any], runs: Runs, run: KeptRun) -> None:
+    """Raises SlotwiseError."""
 
     def set(name: str, value: float | None, *labels: str) -> None:
         if value is not None:
-            families[name].add_metric((*run, *labels), value)
+            families[name].add_metric((str(run.id), run.topology, *labels), value)
 
+    plan, seen, control = runs.plan(run.id, run.plan), runs.seen(run.id), control_of(run)
     set("running", 1)
-    set("clock_seconds", document.at_s)
-    control = document.control
-    set("changes_held", None if control is None else float(control.hold))
-    _fill_seen(set, document.observation or {})
-    if document.observation is not None:
-        set("threads_elsewhere", len(document.places))
-    for verdict in document.verdicts:
+    if seen is not None:
+        _fill_seen(set, seen)
+        set("threads_elsewhere", len(places(plan, seen.observation)))
+    _fill_plan(set, plan, "applied")
+    if control is not None:
+        set("changes_held", float(control.hold))
+        if control.recommended is not None:
+            _fill_plan(set, runs.plan(run.id, control.recommended), "recommended")
+    outcomes = runs.outcomes(run.id)
+    for outcome in ("applied", "recommended", "refused"):
+        set("decisions", outcomes.get(outcome, 0), outcome)
+
+
+def _fill_seen(set: Any, newest: Seen) -> None:
+    set("clock_seconds", newest.at_s)
+    for verdict in newest.verdicts:
         set("goal", verdict["wanted"], verdict["goal"])
         if verdict["outcome"] != "not tested":
             set("goal_met", float(verdict["outcome"] == "met"), verdict["goal"])
-    _fill_plan(set, document.plans[str(document.plan)], "applied")
-    if control is not None and control.recommended is not None:
-        _fill_plan(set, document.plans[str(control.recommended)], "recommended")
-    counts = Counter(decision["outcome"] for decision in document.decisions)
-    for outcome in ("applied", "recommended", "refused"):
-        set("decisions", counts[outcome], outcome)
-
-
-def _fill_seen(set: Any, seen: Mapping[str, Any]) -> None:
+    seen = newest.observation
     set("offered_rate", seen.get("offered_rate"))
     set("throughput", seen.get("throughput"))
     set("backlog_tuples", seen.get("backlog"))

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
-import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +54,8 @@ class Newsroom:
 
     path: Path
     is_ending: bool = False
+    _problem: str = ""
+    """Of the last look; reported once."""
     _stamps: dict[int, Stamp] = field(default_factory=dict)
     _followers: dict[int, int] = field(default_factory=dict)
     _changed: dict[int, asyncio.Event] = field(default_factory=dict)
@@ -133,8 +135,12 @@ class Newsroom:
             return
         try:
             found = await asyncio.to_thread(_stamps_of, self.path, list(self._followers))
-        except (SlotwiseError, sqlite3.Error):
-            return  # in use for long, or gone: asked again
+        except Exception as error:  # in use for long, or gone: asked again
+            if str(error) != self._problem:
+                logging.getLogger(__name__).warning("the file of runs is not read: %s", error)
+            self._problem = str(error)
+            return
+        self._problem = ""
         for run, stamp in found.items():
             if run in self._followers and self._stamps.get(run) != stamp:
                 self._stamps[run] = stamp
@@ -205,7 +211,7 @@ def _observation(runs: Runs, run: KeptRun) -> tuple[float, str | None]:
     seen = runs.seen(run.id)
     if seen is None:
         return -1.0, None
-    plan = json.loads(runs.plan_text(run.id, seen.plan))
+    plan = runs.plan(run.id, seen.plan)
     points = runs.history(run.id, (seen.at_s - 1e-6, seen.at_s), 1)
     data = {
         "plan": seen.plan,

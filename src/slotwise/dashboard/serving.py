@@ -7,6 +7,7 @@ anything starts. It ends with its owner, also when that is killed.
 from __future__ import annotations
 
 import json
+import select
 import socket
 import subprocess
 import sys
@@ -14,11 +15,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
-from slotwise.dashboard.access import LOOPBACK, Access
+from slotwise.dashboard.access import LOOPBACK, Access, is_any
 from slotwise.model import SlotwiseError
 
 USUAL_PORT = 8642
+START_S = 60.0
+"""Many times what it takes on a machine with much to do."""
 END_S = 5.0
 READY = "ready"
 """What the process says when it can be asked."""
@@ -74,10 +78,25 @@ def serving(
         process = _started(listening, path, access, only)
     try:
         _await_ready(process)
-        url = f"http://{_in_url(address.host)}:{port}/#token={access.token}"
-        yield Page(url, port, access.token)
+        yield Page(url_of(address.host, port, access.token), port, access.token)
     finally:
         _end(process)
+
+
+def url_of(host: str, port: int, token: str) -> str:
+    """Of the page, for a browser."""
+    name = _own_name() if is_any(host) else host
+    return f"http://{_in_url(name)}:{port}/#token={quote(token, safe='')}"
+
+
+def _own_name() -> str:
+    """Of this machine; where nobody resolves it, the address that is right on it alone."""
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return LOOPBACK
+    return name
 
 
 def check_can_serve() -> None:
@@ -115,6 +134,8 @@ def _started(
 
 def _await_ready(process: subprocess.Popen[str]) -> None:
     assert process.stdout is not None
+    if not select.select([process.stdout], [], [], START_S)[0]:
+        raise SlotwiseError(f"the page's server has not started within {START_S:g} s")
     if process.stdout.readline().strip() != READY:
         raise SlotwiseError(
             f"the page's server has ended with code {process.wait()}: the lines above say why"

@@ -11,7 +11,7 @@ import multiprocessing.connection
 import os
 import threading
 import time
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,8 @@ from slotwise.model import Cluster, Pipeline, Plan, SlotwiseError
 
 MOST_S = 60.0
 """Larger questions belong on the command line."""
+MOST_SEARCHED_S = 1.2
+"""For an answer within two seconds: what the search has begun by then, it ends."""
 MOST_WAITING = 4
 MOST_KEPT = 50
 NICENESS = 15
@@ -41,7 +43,9 @@ class Busy(SlotwiseError):
 
 @dataclass
 class WhatIf:
-    """Answers one question at a time; the newest answers are kept by their ids."""
+    """Answers one question at a time; the newest answers are kept by their ids. Only the server's
+    event loop asks, starts and ends.
+    """
 
     answers: dict[str, str] = field(default_factory=dict)
     """By id, the plan as JSON."""
@@ -51,7 +55,7 @@ class WhatIf:
 
     def warm_up(self) -> None:
         """Start the process before the first question: it takes a second."""
-        self._started().submit(_ready)
+        self._started()
 
     async def ask(self, plan: str, question: Question) -> dict[str, Any]:
         """`plan` is JSON. Raises SlotwiseError where there is no plan that answers."""
@@ -59,26 +63,41 @@ class WhatIf:
             raise Busy("other what-ifs are still being planned: ask again when they are done")
         self._waiting += 1
         try:
-            future: Future[dict[str, Any]] = self._started().submit(answer, plan, question)
-            found = await asyncio.wait_for(asyncio.wrap_future(future), MOST_S)
-        except TimeoutError:
-            self.end()
-            raise SlotwiseError(
-                f"no plan was found within {MOST_S:g} s: use 'slotwise plan' for it"
-            ) from None
-        except BrokenExecutor:
-            self.end()
-            raise SlotwiseError("the process that plans has ended: ask again") from None
+            return self._numbered(await self._answered(plan, question))
         finally:
             self._waiting -= 1
-        return self._kept(found)
+
+    async def _answered(self, plan: str, question: Question) -> dict[str, Any]:
+        """Raises SlotwiseError. Whoever waits while another question takes too long loses the
+        process, too.
+        """
+        pool = self._started()
+        try:
+            future = asyncio.wrap_future(pool.submit(answer, plan, question))
+            if not (await asyncio.wait({future}, timeout=MOST_S))[0]:
+                self.end()
+                raise SlotwiseError(
+                    f"no plan was found within {MOST_S:g} s: use 'slotwise plan' for it"
+                )
+            if not future.cancelled():
+                return future.result()
+        except BrokenExecutor:
+            if self._pool is pool:
+                self.end()
+        raise SlotwiseError("the process that plans has ended: ask again")
 
     def end(self) -> None:
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.kill_workers() if hasattr(pool, "kill_workers") else _kill(pool)
 
-    def _kept(self, found: dict[str, Any]) -> dict[str, Any]:
+    def kept(self, id: str) -> str:
+        """The plan of an answer, as JSON. Raises SlotwiseError."""
+        if id not in self.answers:
+            raise SlotwiseError(f"there is no what-if '{id}': ask again")
+        return self.answers[id]
+
+    def _numbered(self, found: dict[str, Any]) -> dict[str, Any]:
         if "problem" in found:
             raise SlotwiseError(found["problem"])
         self._number += 1
@@ -92,6 +111,7 @@ class WhatIf:
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(1, context, initializer=_begin)
+            self._pool.submit(_ready)
         return self._pool
 
 
@@ -118,18 +138,20 @@ def answer(text: str, question: Question) -> dict[str, Any]:
 
 def planned(before: Plan, question: Question) -> Plan:
     """A plan for the question, near the one in effect. Raises SlotwiseError."""
-    import slotwise
+    from slotwise import registry
+    from slotwise.planner import Request, asking_for, plan_as_chosen
 
     pipeline = before.pipeline
     if question.machines is not None:
         pipeline = _with_machines(pipeline, question.machines)
-    return slotwise.plan(
-        pipeline,
-        before.rate if question.rate is None else question.rate,
-        allocator=question.allocator,
-        placer=question.placer,
-        current=before,
+    pipeline, rate = asking_for(pipeline, before.rate if question.rate is None else question.rate)
+    own = pipeline.scheduler
+    scheduler = replace(
+        own,
+        allocator=registry.choice(question.allocator or own.allocator),
+        placer=registry.choice(question.placer or own.placer),
     )
+    return plan_as_chosen(Request(pipeline, rate, scheduler, before), MOST_SEARCHED_S)
 
 
 def _with_machines(pipeline: Pipeline, machines: int) -> Pipeline:

@@ -3,7 +3,7 @@
 from slotwise.model.allocation import Allocation, Bundle, OperatorAllocation, whole
 from slotwise.model.cluster import Cluster, Node, Slot, VmType
 from slotwise.model.decision import Decision, Gain
-from slotwise.model.deployment import Change, Deployment
+from slotwise.model.deployment import Change, Deployment, Fault
 from slotwise.model.errors import ModelError, Refused, SlotwiseError
 from slotwise.model.goals import USUAL_HEADROOM, Goals, Verdict, missed
 from slotwise.model.measurement import Measurement
@@ -48,6 +48,7 @@ __all__ = [
     "CommunicationSchedule",
     "Decision",
     "Deployment",
+    "Fault",
     "FixedLoad",
     "Gain",
     "Goals",

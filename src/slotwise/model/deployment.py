@@ -31,6 +31,12 @@ class Change:
     """The longest time without a tuple at a sink while it was changed."""
 
 
+class Fault(str):
+    """An event that is a failure."""
+
+    __slots__ = ()
+
+
 class Deployment(Protocol):
     """A plan at work. A controller works alike with a simulated one and one on Spark.
 
@@ -44,8 +50,8 @@ class Deployment(Protocol):
 
     @property
     def events(self) -> Sequence[str]:
-        """What happened to it: failures, machines that came and went; one sentence each, oldest
-        first. It only grows.
+        """What happened to it: failures, each a Fault, machines that came and went; one sentence
+        each, oldest first. It only grows.
         """
         ...
 

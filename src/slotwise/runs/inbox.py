@@ -38,8 +38,6 @@ class Happened:
 
     at_s: float
     sentences: tuple[str, ...]
-    failed: bool
-    """The run went on after a failure since the events before."""
 
 
 @dataclass(frozen=True)

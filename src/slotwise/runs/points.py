@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from slotwise.model import Observation, Plan
 
 MEANS = ("offered_rate", "taken_in_rate", "throughput", "inter_node_traffic", "cost_per_hour")
-HIGHEST = ("backlog", "latency_ms", "p50", "p95", "p99", "slots")
+HIGHEST = ("backlog", "waiting", "latency_ms", "p50", "p95", "p99", "slots")
 """A short peak must not vanish in a mean."""
 FIGURES = (*MEANS, *HIGHEST)
 COLUMNS = ("at_s", "width_s", "plan", *FIGURES, "slot_cpu")
@@ -30,6 +30,9 @@ class Point:
     """Input tuples/s that the sources have emitted."""
     throughput: float | None
     backlog: float | None
+    """Input tuples that are due and not taken in."""
+    waiting: float | None
+    """Tuples in front of all operators behind the sources."""
     latency_ms: float | None
     p50: float | None
     p95: float | None
@@ -53,6 +56,7 @@ class Point:
             taken_in_rate=_finite(taken_in_rate(seen, plan)),
             throughput=_finite(seen.throughput),
             backlog=_finite(seen.backlog),
+            waiting=_finite(waiting(seen, plan)),
             latency_ms=_finite(seen.latency_ms),
             p50=_finite(seen.latency_p50_ms),
             p95=_finite(seen.latency_p95_ms),
@@ -72,6 +76,14 @@ def taken_in_rate(seen: Observation, plan: Plan) -> float | None:
     shares = {source.name: source.share for source in plan.pipeline.topology.sources}
     rates = [load.arrival_rate for load in seen.operators if load.operator in shares]
     return sum(rates) / sum(shares.values()) if len(rates) == len(shares) else None
+
+
+def waiting(seen: Observation, plan: Plan) -> float | None:
+    """None: not known of any operator."""
+    sources = {source.name for source in plan.pipeline.topology.sources}
+    queues = [load.queue for load in seen.operators if load.operator not in sources]
+    known = [queue for queue in queues if queue is not None]
+    return sum(known) if known else None
 
 
 def packed(values: Sequence[float | None]) -> bytes:

@@ -109,6 +109,22 @@ class Runs:
         )
         return {int(row[0]): json.loads(row[1]) for row in rows}
 
+    def plans_in_short(self, run: int) -> dict[int, Any]:
+        """By number, all of them: what is predicted of the run as a whole."""
+        rows = self.connection.execute(
+            "SELECT number, predicted FROM plans WHERE run = ? ORDER BY number", (run,)
+        )
+        return {int(row[0]): {"predicted": json.loads(row[1])} for row in rows}
+
+    def slot_names(self, run: int) -> dict[int, list[str]]:
+        """By the number of a plan, in the order of its cluster's slots."""
+        rows = self.connection.execute("SELECT number, slot_names FROM plans WHERE run = ?", (run,))
+        return {int(row[0]): json.loads(row[1]) for row in rows}
+
+    def plan(self, run: int, number: int) -> Any:
+        """A plan, as from JSON. Raises SlotwiseError."""
+        return json.loads(self.plan_text(run, number))
+
     def plan_text(self, run: int, number: int) -> str:
         """A plan as JSON. Raises SlotwiseError."""
         row = self.connection.execute(
@@ -120,6 +136,15 @@ class Runs:
 
     def decisions(self, run: int, after: int = -1) -> list[Any]:
         return self._data("decisions", run, after)
+
+    def outcomes(self, run: int) -> dict[str, int]:
+        """How many decisions came to what."""
+        rows = self.connection.execute(
+            "SELECT json_extract(data, '$.outcome'), count(*) FROM decisions WHERE run = ? "
+            "GROUP BY 1",
+            (run,),
+        )
+        return {str(row[0]): int(row[1]) for row in rows}
 
     def marks(self, run: int, after: int = -1) -> list[dict[str, Any]]:
         rows = self.connection.execute(

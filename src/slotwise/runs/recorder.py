@@ -70,7 +70,6 @@ class Recorder:
     problem: str = ""
     """Why nothing is written any more."""
     _told: int = 0
-    _resumed_s: float = 0.0
     _thread: threading.Thread = field(init=False)
 
     @classmethod
@@ -111,9 +110,8 @@ class Recorder:
         """What is new of its events."""
         new = tuple(deployment.events[self._told :])
         if new:
-            failed = deployment.resumed_s > self._resumed_s
-            self.inbox.put(Happened(deployment.now_s(), new, failed))
-        self._told, self._resumed_s = self._told + len(new), deployment.resumed_s
+            self.inbox.put(Happened(deployment.now_s(), new))
+        self._told += len(new)
 
     def stepped(self, loop: Adaptation, step: Step) -> None:
         """A period of the loop; of a simulated run, whose seconds nobody watches, with what was

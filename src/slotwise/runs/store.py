@@ -14,7 +14,7 @@ from pathlib import Path
 
 from slotwise.model import SlotwiseError
 
-VERSION = 2
+VERSION = 3
 """Of the tables, as `PRAGMA user_version`."""
 VARIABLE = "SLOTWISE_RUNS"
 WAIT_S = 10.0
@@ -31,12 +31,13 @@ CREATE TABLE runs (
 );
 CREATE TABLE plans (
     run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, number INTEGER NOT NULL,
-    data TEXT NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (run, number)
+    data TEXT NOT NULL, predicted TEXT NOT NULL, slot_names TEXT NOT NULL,
+    version INTEGER NOT NULL, PRIMARY KEY (run, number)
 );
 CREATE TABLE points (
     run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, at_s REAL NOT NULL,
     width_s REAL NOT NULL, plan INTEGER NOT NULL, offered_rate REAL, taken_in_rate REAL,
-    throughput REAL, backlog REAL, latency_ms REAL, p50 REAL, p95 REAL, p99 REAL,
+    throughput REAL, backlog REAL, waiting REAL, latency_ms REAL, p50 REAL, p95 REAL, p99 REAL,
     inter_node_traffic REAL, cost_per_hour REAL, slots INTEGER, slot_cpu BLOB,
     PRIMARY KEY (run, at_s)
 ) WITHOUT ROWID;
@@ -54,6 +55,10 @@ CREATE TABLE marks (
     PRIMARY KEY (run, number)
 );
 """
+
+
+class Unusable(SlotwiseError):
+    """The file of runs."""
 
 
 def usual_file() -> Path:
@@ -89,7 +94,7 @@ def opened(path: Path) -> sqlite3.Connection:
 def opened_to_read(path: Path) -> sqlite3.Connection:
     """A file that is there. Raises SlotwiseError."""
     if not path.is_file() or not path.stat().st_size:
-        raise SlotwiseError(
+        raise Unusable(
             f"{path}: no runs are kept there: use another --runs, or 'slotwise run' a plan, or "
             "'slotwise simulate' one with --controller"
         )
@@ -102,9 +107,9 @@ def opened_to_read(path: Path) -> sqlite3.Connection:
         raise unusable(path, error) from None
 
 
-def unusable(path: Path, error: Exception) -> SlotwiseError:
+def unusable(path: Path, error: Exception) -> Unusable:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return SlotwiseError(f"{path}: the file of runs cannot be used ({reason}): use another --runs")
+    return Unusable(f"{path}: the file of runs cannot be used ({reason}): use another --runs")
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -127,7 +132,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     version = _version(connection)
     if version != VERSION:
         connection.close()
-        raise SlotwiseError(
+        raise Unusable(
             f"{path}: the file has version {version} of the tables of runs, this Slotwise uses "
             f"version {VERSION}: use another --runs"
         )

@@ -6,6 +6,23 @@ from dataclasses import dataclass
 
 from slotwise.runs.reading import Runs
 
+_MEANS = (
+    "offered_rate",
+    "throughput",
+    "p50",
+    "p99",
+    "slots",
+    "cost_per_hour",
+    "inter_node_traffic",
+)
+_WITH_SECONDS = (
+    "SELECT *, min(width_s, at_s - lag(at_s, 1, at_s - width_s) OVER (ORDER BY at_s)) AS seconds "
+    "FROM points WHERE run = ?"
+)
+"""Windows overlap, and old points are few: each stands for the time since the one before it, if
+that is all in its window."""
+_MEAN = "sum({0} * seconds) / nullif(sum(iif({0} IS NULL, 0, seconds)), 0)"
+
 
 @dataclass(frozen=True)
 class RunSummary:
@@ -34,11 +51,9 @@ class RunSummary:
 def summary_of(runs: Runs, name: str | int) -> RunSummary:
     """Raises SlotwiseError."""
     run = runs.run(name)
+    means = ", ".join(f"{_MEAN.format(name)} AS {name}" for name in _MEANS)
     row = runs.connection.execute(
-        "SELECT max(at_s) AS seconds, avg(offered_rate) AS offered_rate, "
-        "avg(throughput) AS throughput, avg(p50) AS p50, avg(p99) AS p99, "
-        "max(p99) AS worst_p99, avg(slots) AS slots, avg(cost_per_hour) AS cost_per_hour, "
-        "avg(inter_node_traffic) AS inter_node_traffic FROM points WHERE run = ?",
+        f"SELECT max(at_s) AS seconds, max(p99) AS worst_p99, {means} FROM ({_WITH_SECONDS})",
         (run.id,),
     ).fetchone()
     last = runs.connection.execute(

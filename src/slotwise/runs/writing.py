@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from slotwise.adaptation import Step
 from slotwise.adaptation_summary import Account
 from slotwise.json_data import json_data
-from slotwise.model import Observation, Plan
+from slotwise.model import Fault, Observation, Plan
 from slotwise.model.decision import kind_of
 from slotwise.runs.inbox import Ended, Happened, Item, Seen, Stepped
 from slotwise.runs.points import COLUMNS, Point
+from slotwise.runs.reading import slot_names
 from slotwise.runs.thinning import EACH_S, thin
 from slotwise.spec.exact_json import exact_data
 from slotwise.spec.observation_json import observation_data, verdicts_data
@@ -89,7 +90,8 @@ class Writer:
                 self._write_step(item)
             case Happened():
                 for sentence in item.sentences:
-                    self._mark(item.at_s, "fault" if item.failed else "event", sentence)
+                    kind = "fault" if isinstance(sentence, Fault) else "event"
+                    self._mark(item.at_s, kind, sentence)
             case Ended():
                 self._set(ended=moment(), why=item.why)
                 self.is_over = True
@@ -127,18 +129,29 @@ class Writer:
         if self._last is None or self._last[0] is not plan:
             self._last = plan, self._number(plan)
             self._set(plan=self._last[1])
+            self._renew(self._last[1])
         return self._last[1]
 
     def _number(self, plan: Plan) -> int:
         """Equal plans have one number."""
         text = plan_to_json(plan)
         if text not in self._numbers:
-            self._numbers[text] = len(self._numbers) + 1
+            self._numbers[text] = number = len(self._numbers) + 1
+            data = json.loads(text)
+            parts = text, json.dumps(_figures(data["predicted"])), json.dumps(slot_names(data))
             self.connection.execute(
-                "INSERT INTO plans (run, number, data, version) VALUES (?, ?, ?, ?)",
-                (self.run, self._numbers[text], text, self.version),
+                "INSERT INTO plans (run, number, data, predicted, slot_names, version) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (self.run, number, *parts, self.version),
             )
         return self._numbers[text]
+
+    def _renew(self, number: int) -> None:
+        """Readers that know old plans in short only get this one in full, again."""
+        self.connection.execute(
+            "UPDATE plans SET version = ? WHERE run = ? AND number = ?",
+            (self.version, self.run, number),
+        )
 
     # -- what was decided -------------------------------------------------------------------
 
@@ -153,9 +166,8 @@ class Writer:
         )
         if _is_told(step, before):
             self._write_decision(step)
-        if step.change is not None and step.decision is not None:
-            kind = "restart" if step.change.how == "restart" else "decision"
-            self._mark(step.change.at_s, kind, step.decision.reason)
+            if not _repeats(step, before):
+                self._mark_decision(step)
 
     def _recommend(self, plan: Plan | None) -> int | None:
         """One that only repeats the last recommendation, with other predictions, is not kept."""
@@ -163,6 +175,7 @@ class Writer:
             self._recommended = None
         elif self._recommended is None or kind_of(self._recommended[0], plan) != "keep":
             self._recommended = plan, self._number(plan)
+            self._renew(self._recommended[1])
         return None if self._recommended is None else self._recommended[1]
 
     def _write_decision(self, step: Step) -> None:
@@ -177,6 +190,16 @@ class Writer:
         if step.change is not None:
             self._applied = self._decisions, data
         self._put_decision(self._decisions, data)
+
+    def _mark_decision(self, step: Step) -> None:
+        change, reason = step.change, step.note
+        if step.decision is not None:
+            reason = step.decision.reason
+        self._mark(
+            step.at_s if change is None else change.at_s,
+            "restart" if change is not None and change.how == "restart" else "decision",
+            reason if step.outcome == "applied" else f"{step.outcome}: {reason}",
+        )
 
     def _follow_up(self, step: Step) -> None:
         """What became of the figure that the last change was made for, until this step."""
@@ -252,6 +275,12 @@ def started_of(process: int) -> float:
     return float(psutil.Process(process).create_time())
 
 
+def _figures(predicted: dict[str, Any] | None) -> dict[str, Any]:
+    """Of the whole run, not of its parts."""
+    parts = (predicted or {}).items()
+    return {name: value for name, value in parts if not isinstance(value, list | dict)}
+
+
 def _head_data(head: Head) -> dict[str, Any]:
     return {
         "goals": exact_data(head.goals),
@@ -275,11 +304,16 @@ def _step_data(step: Step) -> dict[str, Any]:
 
 def _is_told(step: Step, before: Step | None) -> bool:
     """A decision to change; a recommendation that stands is written once."""
-    if step.outcome in ("applied", "refused"):
-        return True
-    if step.outcome != "recommended" or step.decision is None:
+    if step.outcome == "recommended":
+        return step.decision is not None and not _repeats(step, before)
+    return step.outcome in ("applied", "refused")
+
+
+def _repeats(step: Step, before: Step | None) -> bool:
+    """The step before came to the same, without a change."""
+    if before is None or step.outcome == "applied" or step.outcome != before.outcome:
         return False
-    if before is None or before.outcome != "recommended" or before.decision is None:
-        return True
+    if before.decision is None or step.decision is None:
+        return False
     one, other = before.decision.plan, step.decision.plan
-    return one is None or other is None or kind_of(one, other) != "keep"
+    return one is not None and other is not None and kind_of(one, other) == "keep"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slotwise.clock import await_condition
-from slotwise.model import SlotwiseError, counted
+from slotwise.model import Fault, SlotwiseError, counted
 from slotwise.spark.cluster import slots, threads_per_slot
 from slotwise.spark.waiting import has_resumed
 
@@ -70,14 +70,15 @@ def recover(run: Run, tries: int = TRIES) -> None:
         after = f"resumed from its checkpoint {run.resumed_s - began_s:.1f} s later"
     else:
         after = "failed again when it was started from its checkpoint"
-    run.events.append(f"the query failed ({reason}) and {after}")
+    run.events.append(Fault(f"the query failed ({reason}) and {after}"))
 
 
 def _start_lost_machines(run: Run) -> None:
     """Their threads run elsewhere until then, and go back at the next batch."""
     if run.machines is not None:
         run.events += [
-            f"node '{node.name}' was lost and is started again" for node in run.machines.revive()
+            Fault(f"node '{node.name}' was lost and is started again")
+            for node in run.machines.revive()
         ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.dashboard.browser.conftest import Open
 from tests.dashboard.scripted import ORIGIN, example, going_on, serve
@@ -216,3 +216,16 @@ def test_operators_are_reached_by_keyboard(opened: Open) -> None:
             break
     page.keyboard.press("Enter")
     expect(page.locator(".details h3")).to_contain_text(f"{name}:")
+
+
+def test_the_run_is_shown_before_its_history_is_there(opened: Open) -> None:
+    document, history = example()
+    page = opened()
+    serve(page, going_on(document), history)
+    waiting: list[Route] = []
+    page.route("**/history?*", waiting.append)
+    page.goto(ORIGIN)
+    expect(page.locator(".thread[data-thread]").first).to_be_visible()
+    expect(page.locator(".chart")).to_have_count(0)
+    waiting[0].fulfill(json=history)
+    expect(page.locator(".chart").first).to_be_visible()

@@ -31,7 +31,7 @@ function described(history, { plans, run }) {
       goals: [["goal", goals.rate]],
       predictions: [["capacity, predicted", predicted("capacity")]],
     },
-    { title: "Backlog", write: whole, lines: [["inputs due, not taken in", history.backlog]], goals: [], predictions: [] },
+    { title: "Backlog", write: whole, lines: [["inputs due, not taken in", history.backlog], ["waiting at operators", history.waiting]], goals: [], predictions: [] },
     {
       title: wide ? "Latency, on a logarithmic scale" : "Latency",
       logarithmic: wide,

@@ -38,7 +38,7 @@ function Control({ control, trusted, act, tell, problem }) {
     tell({ forbid: target.checked ? [...control.forbid, kind] : control.forbid.filter((each) => each !== kind) });
   if (!trusted) return html`<${Token} act=${act} />`;
   return html`<div class="control">
-    <button class=${control.recommended !== null ? "primary" : ""} disabled=${control.recommended === null} onClick=${() => tell({ force: "recommended" })}>Apply recommended</button>
+    <button class=${control.recommended !== null ? "primary" : ""} disabled=${control.recommended === null || control.pending !== null} onClick=${() => tell({ force: control.recommended })}>Apply recommended</button>
     <button aria-pressed=${control.hold} onClick=${() => tell({ hold: !control.hold })}>${control.hold ? "Changes are held" : "Hold changes"}</button>
     <fieldset><legend>Forbid</legend>
       ${["re-place", "re-plan"].map((kind) => html`<label><input type="checkbox" checked=${control.forbid.includes(kind)} onChange=${forbids(kind)} /> ${KINDS[kind]}</label>`)}
@@ -63,7 +63,7 @@ function Decision({ decision, control, tell }) {
     ${changes?.length > 0 && html`<ul class="changes">${changes.map((each) => html`<li>${each}</li>`)}</ul>`}
     ${note && html`<p class="quiet">${note}</p>`}
     ${outcome === "recommended" && control && decision.plan === control.recommended && html`<div class="buttons">
-      <button class="primary" disabled=${control.pending !== null} onClick=${() => tell({ force: "recommended" })}>Apply</button>
+      <button class="primary" disabled=${control.pending !== null} onClick=${() => tell({ force: decision.plan })}>Apply</button>
       <button disabled=${control.hold} onClick=${() => tell({ hold: true })}>Hold</button>
       <button disabled=${control.forbid.includes(kind)} onClick=${() => tell({ forbid: [...control.forbid, kind] })}>Forbid ${KINDS[kind]}</button>
     </div>`}

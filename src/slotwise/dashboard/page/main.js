@@ -66,13 +66,11 @@ async function start() {
   const runs = await source.readRuns();
   const run = new URLSearchParams(location.search).get("run") ?? runs[0]?.id;
   if (run === undefined) throw new Error("there is no run yet: start one with slotwise run --page");
-  const [document, history, trusted] = await Promise.all([
-    source.readDocument(run),
-    source.readHistory(run),
-    source.isTrusted(),
-  ]);
+  const [document, trusted] = await Promise.all([source.readDocument(run), source.isTrusted()]);
   const over = document.run.state !== "running";
-  show({ document, history: few(history), runs, run, trusted, ended: over, link: over ? "ended" : "live" });
+  show({ ...state, document, runs, run, trusted, ended: over, link: over ? "ended" : "live" });
+  const history = few(await source.readHistory(run));
+  show({ ...state, history });
   if (!over) follow(run);
 }
 
