@@ -125,7 +125,7 @@ def _arrow(
     waits = ", waiting" if held else ""
     name = escape(f"{stream.source} → {stream.target}: {figure(stream.rate)}/s{waits}")
     return (
-        f'<g opacity=".7"><title>{name}</title>'
+        f'<g opacity="{1 if held else 0.7}"><title>{name}</title>'
         f'<path d="M{start[0]} {start[1]}C{start[0] + bend} {start[1]} {end - bend} {tip[1]} '
         f'{end} {tip[1]}" fill="none" stroke="{colour}" stroke-width="{wide:.1f}"{dashes}/>'
         f'<polygon points="{end},{tip[1] - half:.1f} {tip[0]},{tip[1]} '

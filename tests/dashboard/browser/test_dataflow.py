@@ -18,10 +18,14 @@ pytestmark = pytest.mark.browser
 
 GRAPH = "document.querySelector('.dataflow')._cyreg.cy"
 POSITION = f"""(id) => {{
-  const box = document.querySelector(".dataflow").getBoundingClientRect();
-  const element = {GRAPH}.getElementById(id);
-  const at = element.isNode() ? element.renderedPosition() : element.renderedMidpoint();
-  return [box.left + at.x, box.top + at.y];
+  const find = () => {{
+    const box = document.querySelector(".dataflow").getBoundingClientRect();
+    const element = {GRAPH}.getElementById(id);
+    const at = element.isNode() ? element.renderedPosition() : element.renderedMidpoint();
+    return [box.left + at.x, box.top + at.y];
+  }};
+  scrollBy(0, find()[1] - innerHeight / 3);
+  return find();
 }}"""
 ELEMENTS = f"""() => Object.fromEntries({GRAPH}.elements().map((each) => [each.id(), {{
   ...each.data(),
@@ -32,6 +36,7 @@ ELEMENTS = f"""() => Object.fromEntries({GRAPH}.elements().map((each) => [each.i
 
 def drawn(page: Page) -> dict[str, dict[str, Any]]:
     """By id, what Cytoscape draws of each operator and stream."""
+    expect(page.locator(".dataflow canvas").first).to_be_visible()
     found: dict[str, dict[str, Any]] = page.evaluate(ELEMENTS)
     return found
 
@@ -41,7 +46,8 @@ def stream(source: str, target: str) -> str:
 
 
 def position(page: Page, element: str) -> tuple[float, float]:
-    page.locator(".dataflow").scroll_into_view_if_needed()
+    """On the screen, after it was scrolled there."""
+    expect(page.locator(".dataflow canvas").first).to_be_visible()
     x, y = page.evaluate(POSITION, element)
     return x, y
 
@@ -105,10 +111,11 @@ def test_a_bottleneck_by_one_thread_says_so(opened: Open) -> None:
 def test_labels_stand_beside_their_streams(opened: Open) -> None:
     document, history = example()
     page = shown(opened(), going_on(document), history)
+    expect(page.locator(".dataflow canvas").first).to_be_visible()
     gaps = page.evaluate(
         f"""{GRAPH}.edges().map((edge) => {{
-          const label = edge.boundingBox({{ includeEdges: false, includeOverlays: false }});
-          return edge.midpoint().y - edge.data("wide") / 2 - label.y2;
+          const size = (name) => edge.numericStyle(name);
+          return -size("text-margin-y") - (size("width") + size("font-size")) / 2;
         }})"""
     )
     assert gaps

@@ -51,7 +51,7 @@ function options(candidates, goal, colours) {
   return {
     animation: false,
     grid: { left: 68, right: 24, top: 48, bottom: 48 },
-    legend: { left: 0, top: 0, itemWidth: 24, itemHeight: 10, textStyle: text },
+    legend: { left: 0, top: 0, itemWidth: 14, itemHeight: 10, textStyle: text },
     tooltip: {
       renderMode: "richText",
       confine: true,
