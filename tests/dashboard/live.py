@@ -57,7 +57,11 @@ def live_run(
     with Recorder.started(path, Head.of(made, "simulated", made.rate, follows)) as recorder:
         loop.each_step = recorder.stepped
         steps = loop.steps(1e9)
-        yield LiveRun(recorder.id, path, control, loop, recorder, lambda: next(steps) and None)
+
+        def period() -> None:
+            next(steps)
+
+        yield LiveRun(recorder.id, path, control, loop, recorder, period)
 
 
 @contextmanager
