@@ -28,7 +28,7 @@ export function Dataflow({ plan, observation }) {
   const shown = chosen ?? { operator: seen?.bottleneck ?? operators(plan)[0].name };
   return html`<section class="card" aria-labelledby="dataflow">
     <h2 id="dataflow">Dataflow</h2>
-    <${Legend} />
+    <${Legend}><li><i class="stroke held"></i> tuples wait</li><//>
     <${Drawing} plan=${plan} observation=${observation} point=${point} choose=${choose} />
     <div ref=${details}><${Details} plan=${plan} observation=${observation} shown=${shown} /></div>
     <${DataflowTables} plan=${plan} observation=${observation} choose=${choose} />
