@@ -1,7 +1,8 @@
 """Takes the pictures of the page: `python -m docs.pictures.take_page`.
 
-The demo's pipeline, simulated, its rate doubled after 10 seconds, under look-ahead; a what-if; and
-the candidates of a comparison. Needs Chromium.
+A pipeline that branches, simulated, its rate doubled after 10 seconds: an operator is overloaded,
+and look-ahead recommends another plan; a what-if; and the candidates of a comparison. Needs
+Chromium.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from tests.dashboard.live import SPEC as ORDERS
 from tests.dashboard.live import live_run
 from tests.dashboard.scripted import chromium
 
+import slotwise
 from slotwise.cli import DONE
 from slotwise.cli import run as run_command
 from slotwise.dashboard.access import Access
 from slotwise.dashboard.serving import Address, serving
 
 HERE = Path(__file__).parent
-PERIODS = 24
+PERIODS = 14
 Scheme = Literal["light", "dark"]
 COLOURS = 256
 """Of a picture, which keeps its file small."""
@@ -37,7 +39,8 @@ TIMEOUT_MS = 120_000
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
-        made = live_run(Path(folder), controller="look-ahead", factor=2.0)
+        plan = slotwise.plan(HERE / "payments.yaml")
+        made = live_run(Path(folder), plan, "look-ahead", factor=2.0, apply="never")
         with made as run, serving(run.path, Address(port=0), Access.to("127.0.0.1")) as served:
             for _ in range(PERIODS):
                 run.period()
@@ -47,7 +50,7 @@ def main() -> None:
 
 
 def take_run(browser: Browser, url: str, scheme: Scheme) -> None:
-    with opened(browser, url, scheme, 1400, 1180) as page:
+    with opened(browser, url, scheme, 1400, 1240) as page:
         keep(page.screenshot(), f"page-{scheme}")
         if scheme == "light":
             take_what_if(page)
@@ -58,12 +61,14 @@ def take_run(browser: Browser, url: str, scheme: Scheme) -> None:
             keep(charts.screenshot(), "page-charts")
     if scheme == "dark":
         with opened(browser, url, scheme, 390, 1180) as page:
+            page.get_by_role("region", name="Slots").evaluate("(slots) => slots.scrollIntoView()")
+            settle(page)
             keep(page.screenshot(), "page-narrow")
 
 
 def take_what_if(page: Page) -> None:
     form = page.locator(".what-if form")
-    form.get_by_label("Rate").fill("60")
+    form.get_by_label("Rate").fill("160")
     form.get_by_label("Allocator").select_option("auto")
     form.get_by_label("Placer").select_option("auto")
     form.get_by_role("button", name="Plan").click()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import slotwise
-from slotwise.adaptation import Adaptation, Rules, Step
+from slotwise.adaptation import Adaptation, Applying, Rules, Step
 from slotwise.adaptation_following import Following
 from slotwise.clock import await_condition
 from slotwise.model import Plan, Schedule
@@ -55,7 +55,11 @@ def orders() -> Plan:
 
 @contextmanager
 def live_run(
-    folder: Path, plan: Plan | None = None, controller: str = "static", factor: float = 1.0
+    folder: Path,
+    plan: Plan | None = None,
+    controller: str = "static",
+    factor: float = 1.0,
+    apply: Applying = "all",
 ) -> Iterator[LiveRun]:
     """The demo's pipeline under a controller, its rate times `factor` from 10 s on; the test says
     when a period passes.
@@ -64,7 +68,7 @@ def live_run(
     arrivals = Arrivals(schedule=Schedule.step(at_s=10, factor=factor))
     deployment = SimulatedDeployment.for_periods(made, PERIOD_S, options=Options(arrivals=arrivals))
     control, path = folder / "control.json", folder / "runs.db"
-    rules = Rules(period_s=PERIOD_S, warm_up_s=PERIOD_S)
+    rules = Rules(period_s=PERIOD_S, warm_up_s=PERIOD_S, apply=apply)
     follows = Following.by(controller, rules, control=control)
     loop = follows.loop(deployment)
     with Recorder.started(path, Head.of(made, "simulated", made.rate, follows)) as recorder:

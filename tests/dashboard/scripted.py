@@ -80,6 +80,47 @@ def going_on(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "run": run, "cursor": "1"}
 
 
+def compared() -> dict[str, Any]:
+    """A comparison at two rates: of each, two candidates with the same plan, one that costs more
+    and is faster, one that misses a goal, and one without a plan.
+    """
+    rows = []
+    for rate, cost in ((30.0, 0.1), (41.0, 0.2)):
+        rows += [
+            _candidate("lsa", rate, cost, 100.0, pareto=True),
+            _candidate("mba", rate, cost, 100.0, pareto=True),
+            _candidate("drs", rate, 2 * cost, 80.0, pareto=True),
+            _candidate("percentile", rate, 3 * cost, 300.0, missed_goals="p99 latency"),
+            _candidate("auto", rate, refused="too few machines"),
+        ]
+    goals = {"rate": 41.0, "latency_p99_ms": 200.0}
+    candidates = {"kind": "comparison", "topology": "orders", "candidates": rows}
+    return {"version": 1, "goals": goals, **candidates}
+
+
+def _candidate(
+    allocator: str,
+    rate: float,
+    cost: float | None = None,
+    latency_p99_ms: float | None = None,
+    **others: Any,
+) -> dict[str, Any]:
+    return {
+        "allocator": allocator,
+        "placer": "sam",
+        "rate": rate,
+        "slots": 3,
+        "machines": 1,
+        "cost_per_hour": cost,
+        "latency_ms": 10.0,
+        "latency_p99_ms": latency_p99_ms,
+        "missed_goals": None,
+        "refused": None,
+        "pareto": False,
+        **others,
+    }
+
+
 def _read(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((HERE / name).read_text(encoding="utf-8"))
     return found

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import slotwise
-from slotwise.model import Goals, StreamLoad, missed
+from slotwise.dashboard.one_file import PAGE
+from slotwise.model import Goals, SlotLoad, StreamLoad, missed
 from slotwise.report.html import MOST_NODES, summary_html
-from slotwise.report.pictures import dataflow_svg, slots_html
+from slotwise.report.lines_over_time import over_time_html
+from slotwise.report.pictures import IDLE, INK, LEVELS, dataflow_svg, shade, slots_html
 
 from ..builders import topology
 
@@ -126,3 +129,72 @@ def test_what_is_too_large_or_not_known_is_not_drawn() -> None:
     assert plan.predicted is not None
     assert dataflow_svg(replace(plan.predicted, operators=(), streams=()), {}) == ""
     assert slots_html((), {}) == ""
+
+
+def test_levels_are_those_of_the_page() -> None:
+    css = (PAGE / "style.css").read_text(encoding="utf-8")
+    light = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", css))
+    assert light["idle"] == IDLE
+    assert light["ink"] == INK
+    assert [colour for _, colour in LEVELS] == [
+        light[name] for name in ("low", "moderate", "high", "over")
+    ]
+    found = re.findall(r"below: ([\d.]+|Infinity)", (PAGE / "levels.js").read_text("utf-8"))
+    assert [below for below, _ in LEVELS] == [float(below) for below in found]
+
+
+def test_the_bottleneck_and_streams_that_wait_are_marked() -> None:
+    plan = slotwise.plan("diamond", 50, allocator="mba", placer="sam")
+    assert plan.predicted is not None
+    first, *others = plan.predicted.operators
+    target = plan.predicted.streams[0].target
+    seen = replace(
+        plan.predicted,
+        bottleneck=target,
+        operators=(
+            first,
+            *(
+                replace(each, utilisation=1.2 if each.operator == target else 0.1)
+                for each in others
+            ),
+        ),
+    )
+    html = dataflow_svg(seen, plan.threads)
+    into = [each for each in seen.streams if each.target == target]
+    assert html.count("stroke-dasharray") == html.count(", waiting") == len(into)
+    assert html.count("<polygon") == len(seen.streams)
+    assert html.count(">bottleneck<") == html.count('stroke-width="3"') == 1
+
+
+def test_slots_show_what_was_planned_beside_what_was_seen() -> None:
+    seen = SlotLoad("a/0", 0.9, None)
+    html = slots_html((seen,), {"a/0": {"b": 2}}, (SlotLoad("a/0", 0.5, None),))
+    assert parsed(html).text == "a/0 90%, planned 50%b×2"
+    assert f"width:90%;height:100%;background:{shade(0.9)}" in html
+    assert "left:50%" in html
+    assert "left:" not in slots_html((seen,), {"a/0": {"b": 2}})
+
+
+def test_a_run_shows_lines_over_its_time() -> None:
+    plan = slotwise.plan("diamond", 50, allocator="mba", placer="sam")
+    seen = slotwise.simulate(plan, tuples=2000)
+    windows = [
+        replace(seen, end_s=10.0 * number, offered_rate=number * 10.0, latency_p99_ms=p99)
+        for number, p99 in enumerate((20.0, None, math.inf, 40.0), 1)
+    ]
+    html = over_time_html(windows, Goals(latency_p99_ms=30))
+    assert parsed(html).text.startswith("Input tuples/s")
+    assert "p99 goal" in parsed(html).text
+    lines = re.findall('points="([^"]*)"', html)
+    assert [len(line.split()) for line in lines] == [4, 4, 2, 2]
+    heights = [float(point.partition(",")[2]) for point in lines[0].split()]
+    assert heights == sorted(heights, reverse=True)
+    assert len(set(heights)) == len(heights)
+    assert html in summary_html(
+        replace(plan, pipeline=replace(plan.pipeline, goals=Goals(latency_p99_ms=30))),
+        seen,
+        (),
+        (),
+        windows,
+    )
+    assert over_time_html(windows[:1], Goals()) == ""

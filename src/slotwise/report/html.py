@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from slotwise.model import counted
 from slotwise.model.goals import missed
 from slotwise.report.figures import figure, percent
+from slotwise.report.lines_over_time import over_time_html
 from slotwise.report.pictures import dataflow_svg, seen_in_slots, slots_html
 
 if TYPE_CHECKING:
     from slotwise.model.goals import Verdict
-    from slotwise.model.observation import Observation
+    from slotwise.model.observation import Observation, SlotLoad
     from slotwise.model.plan import Plan
 
 MOST_NODES = 50
@@ -28,7 +29,7 @@ _STYLE = (
     ".slotwise th:first-child,.slotwise td:first-child,"
     ".slotwise th:last-child,.slotwise td:last-child{text-align:left}"
     ".slotwise p{margin:.2em 0}"
-    ".slotwise .missed{color:#b3261e}"
+    ".slotwise .missed{background:#fde7df;color:#8a1c10;padding:0 .5em;width:fit-content}"
     ".slotwise details{opacity:.75}"
     "</style>"
 )
@@ -55,8 +56,10 @@ def plan_html(plan: Plan) -> str:
     )
 
 
-def observation_html(seen: Observation) -> str:
-    """What was seen, with the dataflow and the slots; every name is escaped."""
+def observation_html(seen: Observation, planned: Sequence[SlotLoad] = ()) -> str:
+    """What was seen, with the dataflow and the slots, beside what was planned of them; every name
+    is escaped.
+    """
     threads: dict[str, int] = {}
     for load in seen.threads:
         threads[load.operator] = threads.get(load.operator, 0) + 1
@@ -82,7 +85,7 @@ def observation_html(seen: Observation) -> str:
             if seen.stable is False
             else "",
             dataflow_svg(seen, threads),
-            slots_html(seen.slots, seen_in_slots(seen)),
+            slots_html(seen.slots, seen_in_slots(seen), planned),
             *(f"<p>{escape(remark)}</p>" for remark in seen.remarks),
             "</div>",
         )
@@ -94,13 +97,18 @@ def summary_html(
     seen: Observation | None,
     verdicts: Sequence[Verdict],
     events: Sequence[str],
+    windows: Sequence[Observation] = (),
 ) -> str:
-    """What a run has shown, its goals and events."""
+    """What a run has shown, over its time (`windows`, one after the other) and as a whole; its
+    goals and events.
+    """
+    planned = plan.predicted.slots if plan.predicted else ()
     return "".join(
         (
             f'<div class="slotwise">{_STYLE}',
             f"<p><b>{escape(plan.pipeline.topology.name)}</b> as it ran</p>",
-            "" if seen is None else observation_html(seen),
+            over_time_html(windows, plan.pipeline.goals),
+            "" if seen is None else observation_html(seen, planned),
             *map(_verdict, verdicts),
             *(f"<p>{escape(event)}</p>" for event in events),
             "</div>",

@@ -59,7 +59,8 @@ class RunSummary:
         """Notebooks show this."""
         from slotwise.report.html import summary_html
 
-        return summary_html(self.plan, self.seen, self.verdicts, self.events)
+        windows = [self.batches[number] for number in sorted(self.batches)]
+        return summary_html(self.plan, self.seen, self.verdicts, self.events, windows)
 
 
 def run(

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
+from slotwise.dashboard.one_file import one_file
 from tests.dashboard.browser.conftest import Open
-from tests.dashboard.scripted import ORIGIN, example, going_on, serve
+from tests.dashboard.scripted import ORIGIN, compared, example, going_on, serve
 
 sys.path.append(str(Path(__file__).parents[3]))
 import hatch_npm
@@ -78,10 +79,14 @@ def test_dataflow_and_slots_agree_with_the_plan(opened: Open) -> None:
     plan = document["plans"][str(document["plan"])]
     assert threads(page) == planned(plan)
     assert page.locator(".slot").count() == sum(node["slots"] for node in plan["nodes"])
-    page.get_by_text("Operators as a table").click()
-    rows = page.locator("details.table tbody tr").evaluate_all(
-        "(rows) => rows.map((row) => [row.querySelector('button'), row.cells[1]]"
-        ".map((each) => each.textContent))"
+    page.get_by_text("Operators and streams as tables").click()
+    rows = (
+        page.get_by_role("region", name="Operators", exact=True)
+        .locator("tbody tr")
+        .evaluate_all(
+            "(rows) => rows.map((row) => [row.querySelector('button'), row.cells[1]]"
+            ".map((each) => each.textContent))"
+        )
     )
     assert rows == [[name, str(count)] for name, count in plan["threads"].items()]
     bottleneck = document["observation"]["bottleneck"]
@@ -137,21 +142,6 @@ def test_what_is_only_predicted_says_so(opened: Open) -> None:
     assert threads(page) == planned(document["plans"][str(document["plan"])])
 
 
-def test_all_that_happened_is_marked_on_the_charts(opened: Open) -> None:
-    document, history = example()
-    document = going_on(document)
-    kinds = ("decision", "restart", "event", "fault")
-    document["marks"] = [
-        {"number": number, "at_s": 20.0 * number, "kind": kind, "text": "it happened"}
-        for number, kind in enumerate(kinds, 1)
-    ]
-    page = shown(opened(height=2400), document, history)
-    expect(page.locator(".chart canvas")).to_have_count(6)
-    legend = page.get_by_role("region", name="Over time").get_by_role("list", name="Legend")
-    for kind in kinds:
-        expect(legend).to_contain_text(kind)
-
-
 def test_names_are_text(opened: Open) -> None:
     hostile = "<img src=x onerror=window.hacked=1>"
     document, history = example()
@@ -174,13 +164,8 @@ def test_names_are_text(opened: Open) -> None:
     assert page.evaluate("window.hacked") is None
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1400, 360])
-def test_it_is_accessible(opened: Open, axe: Path, scheme: Any, width: int) -> None:
-    document, history = example()
-    document = recommending(going_on(document))
-    page = shown(opened(width=width, color_scheme=scheme), document, history, scheme == "light")
-    page.get_by_text("Operators as a table").click()
+def assert_accessible(page: Page, axe: Path) -> None:
+    """By axe; and nothing is wider than the screen."""
     page.add_script_tag(content=axe.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run()")
     assert [
@@ -188,7 +173,128 @@ def test_it_is_accessible(opened: Open, axe: Path, scheme: Any, width: int) -> N
         for each in found["violations"]
         for node in each["nodes"]
     ] == []
+    width = page.viewport_size["width"] if page.viewport_size else 0
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 360])
+def test_it_is_accessible(opened: Open, axe: Path, scheme: Any, width: int, trusted: bool) -> None:
+    document, history = example()
+    document = recommending(going_on(document))
+    page = shown(opened(width=width, color_scheme=scheme), document, history, trusted)
+    page.get_by_text("Operators and streams as tables").click()
+    page.locator(".slot h4 button").first.click()
+    assert_accessible(page, axe)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 360])
+def test_an_answer_to_a_what_if_is_accessible(
+    opened: Open, axe: Path, scheme: Any, width: int
+) -> None:
+    document, history = example()
+    page = opened(width=width, color_scheme=scheme)
+    shown(page, document, history, trusted=True)
+    asked(page, answer(document))
+    assert_accessible(page, axe)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 360])
+def test_a_comparison_is_accessible(
+    opened: Open, axe: Path, tmp_path: Path, scheme: Any, width: int
+) -> None:
+    file = tmp_path / "compared.html"
+    file.write_text(one_file(compared()), encoding="utf-8")
+    page = opened(width=width, color_scheme=scheme)
+    page.goto(file.as_uri())
+    expect(page.locator(".scatter canvas")).to_be_visible()
+    assert_accessible(page, axe)
+
+
+def answer(document: dict[str, Any]) -> dict[str, Any]:
+    """A what-if for less, of which some figures differ by next to nothing."""
+    running = document["plans"][str(document["plan"])]
+    seen = document["observation"]
+    predicted = {**running["predicted"], "latency_p99_ms": 1000.0, "capacity": 105.6}
+    simulated = {**seen, "latency_p99_ms": seen["latency_p99_ms"] * 1.01, "latency_p50_ms": 1.0}
+    verdict = {"goal": "latency_p99_ms", "wanted": 2000.0, "seen": 1500.0, "outcome": "met"}
+    return {
+        "id": "1",
+        "plan": {**running, "rate": 40.0, "predicted": predicted, "simulated": simulated},
+        "changes": ["compare 3 → 2 threads"],
+        "kind": "re-plan",
+        "verdicts": [{**verdict, "reason": "1,500.0 ms is within the goal of 2,000.0 ms"}],
+        "seconds": 0.5,
+    }
+
+
+def asked(page: Page, answered: dict[str, Any]) -> Locator:
+    """The answer on the page."""
+    page.route("**/what-if", lambda route: route.fulfill(json=answered))
+    page.locator(".what-if form").get_by_role("button", name="Plan").click()
+    region = page.get_by_role("region", name="Answer")
+    expect(region).to_be_visible()
+    return region
+
+
+def test_a_run_that_is_over_answers_a_what_if_and_applies_none(opened: Open) -> None:
+    document, history = example()
+    document["choices"]["can_apply"] = True
+    page = shown(opened(), document, history, trusted=True)
+    expect(page.locator(".badge")).to_have_text("recorded")
+    region = asked(page, answer(document))
+    expect(region.get_by_role("columnheader", name="As it ran")).to_be_visible()
+    expect(region.get_by_role("button", name="Apply")).to_have_count(0)
+
+
+def test_a_what_if_marks_what_differs_and_not_noise(opened: Open) -> None:
+    document, history = example()
+    document["choices"]["can_apply"] = True
+    region = asked(shown(opened(), going_on(document), history, True), answer(document))
+    names = region.locator("tr.differs th").all_inner_texts()
+    expect(region.get_by_role("button", name="Apply this plan")).to_be_visible()
+    assert [name.removeprefix("≠ ") for name in names] == [
+        "Planned for",
+        "Capacity, predicted",
+        "p99 latency, predicted",
+        "p50 latency",
+    ]
+    expect(region).to_contain_text("p99 latency 1.5\u00a0s, goal 2\u00a0s: met")
+
+
+def test_threads_show_their_figures_when_tapped_or_by_keyboard(opened: Open) -> None:
+    document, history = example()
+    first = document["observation"]["threads"][0]
+    page = shown(opened(width=360, height=700, has_touch=True), going_on(document), history)
+    slot = page.locator(f"[data-slot='{first['slot']}']")
+    slot.locator(".thread").first.tap()
+    details = page.get_by_role("region", name="Slots: threads of")
+    row = details.locator("tr[aria-current]")
+    expect(row).to_contain_text(f"{first['operator']} {first['thread']}")
+    expect(row).to_contain_text(f"{first['arrival_rate']}/s")
+    expect(row).to_be_in_viewport()
+    other = next(
+        each for each in document["observation"]["threads"] if each["slot"] != first["slot"]
+    )
+    page.locator(f"[data-slot='{other['slot']}']").get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    expect(details.locator("h3")).to_have_text(other["slot"])
+    expect(details).to_contain_text(f"{other['operator']} {other['thread']}")
+
+
+def test_meters_are_coloured_from_80_percent_on(opened: Open) -> None:
+    document, history = copy.deepcopy(example())
+    for slot, cpu in zip(document["observation"]["slots"], (0.79, 0.8, 1.2), strict=False):
+        slot.update(cpu=cpu, mem=0.1)
+    page = shown(opened(), going_on(document), history)
+    kinds = [
+        page.locator(f"[data-slot='{slot['name']}'] .used").first.get_attribute("class")
+        for slot in document["observation"]["slots"][:3]
+    ]
+    assert [str(kind).split() for kind in kinds] == [["used"], ["used", "high"], ["used", "over"]]
 
 
 def test_it_is_light_or_dark_as_wished(opened: Open) -> None:

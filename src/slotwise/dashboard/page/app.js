@@ -16,7 +16,7 @@ export function App({ state, act }) {
   if (data.kind === "comparison")
     return html`<${Header} state=${state} /><main><${Candidates} data=${data} /></main>`;
   const plan = data.plans[data.plan];
-  const asks = data.choices && state.link !== "file" && !state.ended;
+  const asks = data.choices && state.link !== "file";
   return html`
     <${Header} state=${state} />
     <main>
@@ -29,7 +29,7 @@ export function App({ state, act }) {
         </div>
         <div>
           ${data.kind === "run" && html`<${Decisions} data=${data} trusted=${state.trusted} act=${act} />`}
-          ${asks && html`<${WhatIf} data=${data} plan=${plan} trusted=${state.trusted} act=${act} />`}
+          ${asks && html`<${WhatIf} data=${data} plan=${plan} ended=${state.ended} trusted=${state.trusted} act=${act} />`}
           <${Reasons} plan=${plan} />
         </div>
       </div>

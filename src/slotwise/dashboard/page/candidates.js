@@ -3,7 +3,7 @@
 import { html } from "page/html.js";
 import { counted, milliseconds, money, rate, whole } from "page/figures.js";
 import { keepsUp } from "page/plans.js";
-import { Scatter } from "page/scatter.js";
+import { pointsOf, Scatter } from "page/scatter.js";
 
 export function Candidates({ data }) {
   const refused = data.candidates.filter((each) => each.refused !== null);
@@ -12,7 +12,8 @@ export function Candidates({ data }) {
   return html`<section class="card" aria-labelledby="candidates">
     <h2 id="candidates">Candidates</h2>
     <p>${said(data.candidates, planned)}</p>
-    ${drawn.length > 0 && html`<${Scatter} candidates=${drawn} goal=${data.goals?.latency_p99_ms} />`}
+    ${drawn.length > 0 && html`<${Scatter} candidates=${drawn} goal=${data.goals?.latency_p99_ms} />
+      <p class="quiet">${counted(drawn.length, "candidate")} at ${counted(pointsOf(drawn).length, "point")}: hollow points miss a goal, lines are Pareto fronts.</p>`}
     <${Planned} candidates=${planned} />
     ${refused.length > 0 && html`<${Refused} candidates=${refused} />`}
   </section>`;

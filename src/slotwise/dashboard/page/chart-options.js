@@ -4,14 +4,15 @@ import { MARKS } from "page/marks.js";
 
 const FONT = "system-ui, sans-serif";
 const DASHES = ["solid", [7, 3], [9, 3, 2, 3], [3, 3]];
-const PREDICTED = [1, 3];
+const PREDICTED = [2, 3];
 const COLOURS = ["first", "second", "third", "fourth"];
 
-export function options({ lines, goals, predictions, at, marks, write, logarithmic, colours }) {
+export function options({ lines, goals, predictions, stepped, at, start, marks, write, logarithmic, colours }) {
   const limits = goals.filter(([, value]) => value != null);
   const expected = predictions.filter(([, values]) => values.some((value) => value != null));
   const text = { color: colours.quiet, fontFamily: FONT, fontSize: 11 };
-  const every = step(at.at(-1) - at[0]);
+  const every = tick(at.at(-1) - start);
+  const seen = marks.filter(({ at_s: time }) => time >= start && time <= at.at(-1));
   const colourOf = new Map(lines.map(([name], position) => [name, colours[COLOURS[position]]]));
   return {
     animation: false,
@@ -33,11 +34,11 @@ export function options({ lines, goals, predictions, at, marks, write, logarithm
       backgroundColor: colours.surface,
       borderColor: colours.line,
       textStyle: { ...text, color: colours.ink, fontSize: 12 },
-      formatter: (points) => tooltip(points, write, marks, at),
+      formatter: (points) => tooltip(points, write, seen, at),
     },
     xAxis: {
       type: "value",
-      min: Math.floor(at[0] / every) * every,
+      min: Math.floor(start / every) * every,
       max: "dataMax",
       axisLabel: { ...text, formatter: clock, hideOverlap: true, showMinLabel: true },
       axisLine: { lineStyle: { color: colours.line } },
@@ -53,9 +54,10 @@ export function options({ lines, goals, predictions, at, marks, write, logarithm
       splitLine: { lineStyle: { color: colours.line, opacity: 0.6 } },
     },
     series: [
-      ...lines.map(([name, values], position) => line(name, at, values, colours[COLOURS[position]], DASHES[position], position === 0 && marked(marks, at, colours))),
-      ...expected.map(([name, values, of]) => line(name, at, values, colourOf.get(of) ?? colours.quiet, PREDICTED, false)),
-      ...limits.map(([name, value]) => line(name, ends(at), [value, value], colours.goal, [12, 4], false)),
+      { type: "line", data: [], markLine: marked(seen, colours) },
+      ...lines.map(([name, values], position) => line({ name, at, values, colour: colours[COLOURS[position]], dash: DASHES[position], stepped })),
+      ...expected.map(([name, values, of]) => line({ name, at, values, colour: colourOf.get(of) ?? colours.ink, dash: PREDICTED, stepped: true })),
+      ...limits.map(([name, value]) => limit(name, [start, at.at(-1)], value, colours)),
     ],
   };
 }
@@ -63,42 +65,44 @@ export function options({ lines, goals, predictions, at, marks, write, logarithm
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
 // Round times, about five of them.
-const step = (seconds) => STEPS.find((each) => seconds / each <= 5) ?? seconds / 5;
+const tick = (seconds) => STEPS.find((each) => seconds / each <= 5) ?? seconds / 5;
 
-const ends = (at) => [at[0], at.at(-1)];
-
-function line(name, at, values, colour, dash, markLine) {
+// `stepped`: the values hold until the next one.
+function line({ name, at, values, colour, dash, stepped }) {
   return {
     name,
     type: "line",
     symbol: "none",
-    sampling: "lttb",
+    ...(stepped ? { step: "end" } : { sampling: "lttb" }),
     emphasis: { disabled: true },
     itemStyle: { color: colour },
-    lineStyle: { width: dash === PREDICTED ? 1.2 : 1.8, type: dash, color: colour },
+    lineStyle: { width: dash === PREDICTED ? 2 : 1.8, type: dash, color: colour },
     data: at.map((time, position) => [time, values[position] ?? "-"]),
-    ...(markLine && { markLine }),
   };
 }
 
-function marked(marks, at, colours) {
-  const [first, last] = ends(at);
+// A line with its name on it.
+function limit(name, ends, value, colours) {
+  const label = { formatter: name, position: "insideEndTop", color: colours.goal, fontFamily: FONT, fontSize: 11 };
   return {
-    silent: true,
-    symbol: "none",
-    animation: false,
-    data: marks
-      .filter(({ at_s: time }) => time >= first && time <= last)
-      .map(({ at_s: time, kind }) => {
-        const { letter, colour, dash } = MARKS[kind];
-        return {
-          xAxis: time,
-          lineStyle: { color: colours[colour], type: dash, width: 1.2 },
-          label: { formatter: letter, color: colours[colour], fontFamily: FONT, fontWeight: 700, fontSize: 11, distance: 3 },
-        };
-      }),
+    ...line({ name, at: ends, values: [value, value], colour: colours.goal, dash: [12, 4] }),
+    markLine: { ...MARK_LINE, lineStyle: { color: "transparent" }, data: [{ yAxis: value, label }] },
   };
 }
+
+const MARK_LINE = { silent: true, symbol: "none", animation: false };
+
+const marked = (marks, colours) => ({
+  ...MARK_LINE,
+  data: marks.map(({ at_s: time, kind }) => {
+    const { letter, colour, dash } = MARKS[kind];
+    return {
+      xAxis: time,
+      lineStyle: { color: colours[colour], type: dash, width: 1.2 },
+      label: { formatter: letter, color: colours[colour], fontFamily: FONT, fontWeight: 700, fontSize: 11, distance: 3 },
+    };
+  }),
+});
 
 function tooltip(points, write, marks, at) {
   if (!points.length) return "";

@@ -10,7 +10,7 @@ const GROUP = "run";
 // It comes when it is needed: the page is there before.
 export const library = () => import("echarts").then(() => globalThis.echarts);
 
-export function Chart({ title, lines, goals, predictions, at, marks, write, logarithmic }) {
+export function Chart({ title, lines, goals, predictions, stepped, at, start, marks, write, logarithmic }) {
   const place = useRef(null);
   const chart = useRef(null);
   const [visible, setVisible] = useState(false);
@@ -40,7 +40,7 @@ export function Chart({ title, lines, goals, predictions, at, marks, write, loga
         chart.current.group = GROUP;
         echarts.connect(GROUP);
       }
-      chart.current.setOption(options({ lines, goals, predictions, at, marks, write, logarithmic, colours }), { notMerge: true });
+      chart.current.setOption(options({ lines, goals, predictions, stepped, at, start, marks, write, logarithmic, colours }), { notMerge: true });
     });
   }, [echarts, visible, lines, marks, colours]);
 

@@ -14,7 +14,7 @@ export function Charts({ history, data }) {
       <li><i class="stroke goal"></i> goal</li><li><i class="stroke predicted"></i> predicted</li>
     </ul>
     <div class="charts">
-      ${charts.map((chart) => html`<${Chart} key=${chart.title} ...${chart} at=${history.at_s} marks=${data.marks} />`)}
+      ${charts.map((chart) => html`<${Chart} key=${chart.title} ...${chart} at=${history.at_s} start=${history.at_s[0] - history.width_s[0]} marks=${data.marks} />`)}
     </div>
   </section>`;
 }
@@ -48,7 +48,7 @@ function described(history, { plans, run }) {
       goals: [],
       predictions: [["predicted", predicted("inter_node_traffic"), run.origin]],
     },
-    { title: "Slots in use", write: whole, lines: [["slots", history.slots]], goals: [], predictions: [] },
+    { title: "Slots in use", write: whole, lines: [["slots", history.slots]], stepped: true, goals: [], predictions: [] },
   ];
 }
 

@@ -3,28 +3,39 @@
 import cytoscape from "cytoscape";
 import dagre from "cytoscape-dagre";
 import { html, useEffect, useRef, useState } from "page/html.js";
-import { DataflowTable, Details } from "page/dataflow-text.js";
-import { looks, nodeSize, style } from "page/dataflow-style.js";
+import { DataflowTables, Details } from "page/dataflow-text.js";
+import { beside, looks, nodeSize, style } from "page/dataflow-style.js";
 import { Legend } from "page/legend.js";
 import { operators, streamKey, streams } from "page/plans.js";
+import { comeIntoView } from "page/moving.js";
 import { useColours } from "page/theme.js";
 
 dagre(cytoscape);
 
 export function Dataflow({ plan, observation }) {
-  const [chosen, choose] = useState(null);
+  const [chosen, point] = useState(null);
+  const details = useRef(null);
+  const wanted = useRef(false);
+  const choose = (one) => {
+    wanted.current = true;
+    point(one);
+  };
+  useEffect(() => {
+    if (wanted.current) comeIntoView(details.current);
+    wanted.current = false;
+  }, [chosen]);
   const seen = observation ?? plan.predicted;
   const shown = chosen ?? { operator: seen?.bottleneck ?? operators(plan)[0].name };
   return html`<section class="card" aria-labelledby="dataflow">
     <h2 id="dataflow">Dataflow</h2>
-    <${Legend} />
-    <${Drawing} plan=${plan} observation=${observation} choose=${choose} />
-    <${Details} plan=${plan} observation=${observation} shown=${shown} />
-    <${DataflowTable} plan=${plan} observation=${observation} choose=${choose} />
+    <${Legend}><li><i class="stroke held"></i> tuples wait</li><//>
+    <${Drawing} plan=${plan} observation=${observation} point=${point} choose=${choose} />
+    <div ref=${details}><${Details} plan=${plan} observation=${observation} shown=${shown} /></div>
+    <${DataflowTables} plan=${plan} observation=${observation} choose=${choose} />
   </section>`;
 }
 
-function Drawing({ plan, observation, choose }) {
+function Drawing({ plan, observation, point, choose }) {
   const place = useRef(null);
   const drawn = useRef(null);
   const colours = useColours();
@@ -43,8 +54,8 @@ function Drawing({ plan, observation, choose }) {
     });
     drawn.current = graph;
     arrange(graph, place.current);
-    graph.on("mouseover tap", "node", ({ target }) => choose({ operator: target.data("name") }));
-    graph.on("mouseover tap", "edge", ({ target }) => choose({ stream: target.data("key") }));
+    graph.on("mouseover", "node, edge", ({ target }) => point(named(target)));
+    graph.on("tap", "node, edge", ({ target }) => choose(named(target)));
     let width = place.current.parentElement.clientWidth;
     const watch = new ResizeObserver(() => {
       const now = place.current?.parentElement.clientWidth;
@@ -78,6 +89,8 @@ function Drawing({ plan, observation, choose }) {
   </div>`;
 }
 
+const named = (element) => (element.isNode() ? { operator: element.data("name") } : { stream: element.data("key") });
+
 // Only what is another value is drawn again.
 function change(element, look) {
   for (const [name, value] of Object.entries(look)) if (element.data(name) !== value) element.data(name, value);
@@ -96,6 +109,7 @@ function elements(plan, look) {
       key: streamKey(stream),
       source: `operator ${stream.source}`,
       target: `operator ${stream.target}`,
+      ...beside({ x: 1, y: 0 }),
       ...look.streams[position][1],
     },
   }));
@@ -123,5 +137,11 @@ function arrange(graph, place) {
 
 function laidOut(graph, rankDir) {
   graph.layout({ name: "dagre", rankDir, nodeSep: 22, rankSep: rankDir === "LR" ? 72 : 44, fit: false, animate: false }).run();
-  return graph.elements().boundingBox({ includeLabels: false });
+  for (const edge of graph.edges().toArray()) edge.data(beside(between(edge)));
+  return graph.elements().boundingBox();
+}
+
+function between(edge) {
+  const [from, to] = [edge.source().position(), edge.target().position()];
+  return { x: to.x - from.x, y: to.y - from.y };
 }

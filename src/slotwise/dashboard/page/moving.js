@@ -1,4 +1,5 @@
-// Lets threads move from where they were to where they are, unless motion is not wanted.
+// Lets threads move from where they were to where they are, and what was asked for come into view;
+// at once if motion is not wanted.
 import { calm } from "page/theme.js";
 
 const MOST = 300;
@@ -30,3 +31,6 @@ export function movedFrom(before, root) {
     element.animate([{ transform: start, zIndex: 2 }, { transform: "none", zIndex: 2 }], TIME);
   }
 }
+
+export const comeIntoView = (element) =>
+  element.scrollIntoView({ block: "nearest", behavior: calm.matches ? "auto" : "smooth" });

@@ -56,7 +56,7 @@ const hundredths = (value) => (typeof value === "number" ? Math.round(value * 10
 const Slot = unchanging(({ name, number, threads, cpu, cpuPlanned, mem, memPlanned }) => {
   const groups = JSON.parse(threads);
   return html`<div class="slot ${groups.length ? "" : "empty"}" data-slot=${name} role="group" aria-label="slot ${name}">
-    <h4>slot ${number}</h4>
+    <h4><button class="link">slot ${number}</button></h4>
     <${Meter} kind="CPU" value=${cpu} planned=${cpuPlanned} />
     <${Meter} kind="Memory" value=${mem} planned=${memPlanned} />
     ${groups.length ? groups.map(Group) : html`<p class="quiet">empty</p>`}
@@ -82,6 +82,8 @@ function Meters({ cpu, cpuPlanned, mem, memPlanned }) {
   </div>`;
 }
 
+const fullness = (value) => (value > 100 ? "over" : value >= 80 ? "high" : "");
+
 const Meter = unchanging(({ kind, value, planned }) => {
   const text = value === undefined ? "–" : `${value} %`;
   const label = `${kind} ${text}${planned === undefined ? "" : `, planned ${planned} %`}`;
@@ -89,7 +91,7 @@ const Meter = unchanging(({ kind, value, planned }) => {
   return html`<div class="meter-row" title=${label}>
     <span class="kind">${kind}</span>
     <span class="meter" role="img" aria-label=${label}>
-      <i class="used ${value > 100 ? "over" : ""}" style=${{ width }}></i>
+      <i class="used ${fullness(value)}" style=${{ width }}></i>
       ${planned !== undefined && html`<i class="tick" style=${{ left: `${Math.min(100, planned)}%` }}></i>`}
     </span>
     <span class="part">${text}</span>

@@ -1,10 +1,11 @@
 // Where the threads run: nodes, their slots, and a square for each thread, filled by how busy it is.
 // When the placement changes, the threads move.
-import { html, useLayoutEffect, useMemo, useRef } from "page/html.js";
+import { html, useLayoutEffect, useMemo, useRef, useState } from "page/html.js";
 import { percent, rate } from "page/figures.js";
 import { Legend } from "page/legend.js";
 import { movedFrom, places } from "page/moving.js";
 import { NodeCard } from "page/node-card.js";
+import { SlotDetails } from "page/slot-details.js";
 import { byName, slotMap } from "page/plans.js";
 
 const MANY = 8;
@@ -13,6 +14,11 @@ export function SlotMap({ plan, observation, places: elsewhere, title = "Slots",
   const nodes = useMemo(() => slotMap(plan, elsewhere), [plan, elsewhere]);
   const root = useMoving(nodes);
   const loads = useMemo(() => loadsOf(plan, observation), [plan, observation]);
+  const [chosen, choose] = useState(null);
+  const click = ({ target }) => {
+    const slot = target.closest("[data-slot]")?.dataset.slot;
+    if (slot) choose({ slot, thread: target.dataset.thread });
+  };
   const tell = ({ target }) => {
     if (target.dataset?.thread) target.title = told(target, loads.threads);
   };
@@ -24,9 +30,10 @@ export function SlotMap({ plan, observation, places: elsewhere, title = "Slots",
       ${observation && html`<li><i class="meter sample"><i class="used" style=${{ width: "60%" }}></i><i class="tick" style=${{ left: "40%" }}></i></i> in use, and planned (line)</li>`}
       ${observation && html`<li><i class="thread fell"></i> runs elsewhere than planned</li>`}
     <//>
-    <div class="nodes ${many ? "many" : ""}" ref=${root} onMouseOver=${tell} ...${scrolled}>
+    <div class="nodes ${many ? "many" : ""}" ref=${root} onMouseOver=${tell} onClick=${click} ...${scrolled}>
       ${nodes.map((node) => html`<${NodeCard} key=${node.name} node=${node} loads=${loads} wide=${many ? 1 : Math.min(node.slots.length, 4)} />`)}
     </div>
+    ${chosen && html`<${SlotDetails} title=${title} chosen=${chosen} nodes=${nodes} threads=${loads.threads} measured=${loads.measured} />`}
   </section>`;
 }
 

@@ -1,9 +1,9 @@
-// Another rate, algorithm or number of machines: the plan for it beside the running one.
+// Another rate, algorithm or number of machines: the plan for it beside the one in effect.
 import { html, useState } from "page/html.js";
 import { Comparison } from "page/what-if-answer.js";
 import { Token } from "page/token.js";
 
-export function WhatIf({ data, plan, trusted, act }) {
+export function WhatIf({ data, plan, ended, trusted, act }) {
   const { choices } = data;
   const scheduler = plan.pipeline.scheduler ?? {};
   const [answer, setAnswer] = useState(null);
@@ -36,7 +36,7 @@ export function WhatIf({ data, plan, trusted, act }) {
       <button class="primary" disabled=${asking}>${asking ? "Planning…" : "Plan"}</button>
     </form>` : html`<${Token} act=${act} />`}
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
-    ${answer && html`<${Comparison} plan=${plan} observation=${data.observation} answer=${answer} apply=${choices.can_apply && !answer.applied && apply} />`}
+    ${answer && html`<${Comparison} plan=${plan} observation=${data.observation} answer=${answer} ended=${ended} apply=${choices.can_apply && !ended && !answer.applied && apply} />`}
   </section>`;
 }
 
