@@ -13,6 +13,19 @@ PYTHONS := python3.11 python3.12 python3.13 python3
 DOUBLED := --for 2m --schedule step:at=30s,factor=2 --period 5s --controller look-ahead
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
+# $(call got_by_apt,TEST,NAME,PACKAGE): what is missing if TEST fails.
+define got_by_apt
+	@set -e; \
+	if { $(1); } >/dev/null; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null; then \
+	  echo 'make: no apt-get to install $(2) with: install it yourself' >&2; exit 1; \
+	fi; \
+	if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
+	echo 'installing $(2)'; \
+	$${sudo:-} apt-get update -qq; \
+	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(3) >/dev/null
+endef
+
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## */\1|/' \
 	  | while IFS='|' read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
@@ -51,50 +64,18 @@ $(ARCHIVE): $(JAR)
 	@$(BIN)/slotwise prepare || echo 'going on without it'
 
 jdk:
-	@set -e; \
-	if command -v javac >/dev/null || [ -x "$${JAVA_HOME:-/nowhere}/bin/javac" ]; then exit 0; fi; \
-	if ! command -v apt-get >/dev/null; then \
-	  echo 'make: no javac and no apt-get to get it with: install a JDK, 17 or newer' >&2; exit 1; \
-	fi; \
-	if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
-	echo 'installing a JDK'; \
-	$${sudo:-} apt-get update -qq; \
-	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openjdk-17-jdk-headless
+	$(call got_by_apt,command -v javac || [ -x "$${JAVA_HOME:-/nowhere}/bin/javac" ],a JDK (17 or newer),openjdk-17-jdk-headless)
 
 npm:
-	@set -e; \
-	if command -v npm >/dev/null || [ -f $(VENDOR)/npm.json ]; then exit 0; fi; \
-	if ! command -v apt-get >/dev/null; then \
-	  echo 'make: no npm and no apt-get to get it with: install Node.js with npm' >&2; exit 1; \
-	fi; \
-	if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
-	echo 'installing npm'; \
-	$${sudo:-} apt-get update -qq; \
-	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends npm
+	$(call got_by_apt,command -v npm || [ -f $(VENDOR)/npm.json ],Node.js with npm,npm)
 
 # Tests of the page look at it in Chromium.
 chromium:
-	@set -e; \
-	if command -v chromium >/dev/null; then exit 0; fi; \
-	if ! command -v apt-get >/dev/null; then \
-	  echo 'make: no chromium and no apt-get to get it with: install Chromium' >&2; exit 1; \
-	fi; \
-	if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
-	echo 'installing Chromium'; \
-	$${sudo:-} apt-get update -qq; \
-	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
+	$(call got_by_apt,command -v chromium,Chromium,chromium)
 
 # Tests with topics get Kafka's broker and Spark's connector by it.
 mvn:
-	@set -e; \
-	if command -v mvn >/dev/null; then exit 0; fi; \
-	if ! command -v apt-get >/dev/null; then \
-	  echo 'make: no mvn and no apt-get to get it with: install Maven' >&2; exit 1; \
-	fi; \
-	if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
-	echo 'installing Maven'; \
-	$${sudo:-} apt-get update -qq; \
-	$${sudo:-} env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq maven
+	$(call got_by_apt,command -v mvn,Maven,maven)
 
 # A pause of a busy machine may fail a test on a cluster once; what is wrong fails again.
 test: test-quick mvn chromium  ## style, types, and all tests: quick ones first, then those in Chromium and on a Spark cluster here
