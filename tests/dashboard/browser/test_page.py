@@ -329,7 +329,7 @@ def test_the_run_is_shown_before_its_history_is_there(opened: Open) -> None:
     page = opened()
     serve(page, going_on(document), history)
     waiting: list[Route] = []
-    page.route("**/history?*", waiting.append)
+    page.route("**/history?*", lambda route: waiting.append(route))
     page.goto(ORIGIN)
     expect(page.locator(".thread[data-thread]").first).to_be_visible()
     expect(page.locator(".chart")).to_have_count(0)

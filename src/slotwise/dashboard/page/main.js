@@ -68,10 +68,9 @@ async function start() {
   if (run === undefined) throw new Error("there is no run yet: start one with slotwise run --page");
   const [document, trusted] = await Promise.all([source.readDocument(run), source.isTrusted()]);
   const over = document.run.state !== "running";
-  show({ ...state, document, runs, run, trusted, ended: over, link: over ? "ended" : "live" });
-  const history = few(await source.readHistory(run));
-  show({ ...state, history });
-  if (!over) follow(run);
+  show({ ...state, document, runs, run, trusted, ended: over, link: over ? "ended" : "connecting" });
+  if (over) readAgain(run);
+  else follow(run);
 }
 
 function follow(run) {
@@ -79,16 +78,14 @@ function follow(run) {
     show(events[name](state, data));
     if (isLong(state.history)) readAgain(run);
   };
-  let connected = false;
   const onLink = (there) => {
     if (!state.ended) show({ ...state, link: there ? "live" : "lost" });
-    if (there && connected) readAgain(run); // what was seen meanwhile
-    connected ||= there;
+    if (there) readAgain(run); // with what was seen before, or meanwhile
   };
   source.follow(run, state.document.cursor ?? "", Object.keys(events), onEvent, onLink);
 }
 
-// The history, down-sampled.
+// The history, down-sampled; again once the run can be followed, so that nothing is missing in between.
 let reading = false;
 async function readAgain(run) {
   if (reading) return;
