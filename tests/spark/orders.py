@@ -51,9 +51,6 @@ def flowing(
     clients = java.org.apache.kafka.clients.producer
     settings = {"bootstrap.servers": broker.servers}
     settings |= dict.fromkeys(("key.serializer", "value.serializer"), TEXTS)
-    # Its classes are those of the session's jars.
-    thread = java.java.lang.Thread.currentThread()
-    thread.setContextClassLoader(java.org.apache.spark.util.Utils.getContextOrSparkClassLoader())
     producer = clients.KafkaProducer(settings)
     orders = Orders(countries, partitions)
     writing = threading.Thread(target=orders.write, args=(clients, producer, topic))

@@ -97,7 +97,14 @@ def test_nothing_is_lost_whatever_is_killed_while_orders_flow(
 
 def executors(program: int) -> list[psutil.Process]:
     children = psutil.Process(program).children(recursive=True)
-    return [each for each in children if any(EXECUTOR in text for text in each.cmdline())]
+    return [each for each in children if _is_executor(each)]
+
+
+def _is_executor(process: psutil.Process) -> bool:
+    try:
+        return any(EXECUTOR in text for text in process.cmdline())
+    except psutil.NoSuchProcess:  # it has just ended
+        return False
 
 
 def totals(spark: SparkSession, broker: Broker) -> dict[str, tuple[int, float]]:
