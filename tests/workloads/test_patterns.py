@@ -55,7 +55,7 @@ class Detectors:
         """How many candidates there were."""
         candidates = patterns.candidates(json.loads(line)["text"])
         for word, own in candidates.items():
-            self._tell(word, [{"step": step, "patterns": own}])
+            self._tell(word, [{"ts": 0, "step": step, "patterns": own}])
         return len(candidates)
 
     def _tell(self, word: str, rows: list[dict[str, Any]]) -> None:
@@ -85,6 +85,16 @@ def test_nothing_is_left_of_a_tweet_that_has_left() -> None:
     for step in (1, -1):
         detectors.count(step, LINES[0])
     assert [of.state.get() for of in detectors.of.values()] == [({}, 0)] * len(detectors.of)
+
+
+def test_tweets_of_a_batch_are_taken_in_the_order_of_their_times() -> None:
+    """As many as are frequent enter and leave in turn: there is never one more in the window."""
+    detector = patterns.Detector()
+    detector.init(Handle())
+    entering = [{"ts": n, "step": 1, "patterns": ["city"]} for n in range(2 * patterns.THRESHOLD)]
+    leaving = [{**row, "step": -1} for row in entering[patterns.THRESHOLD :]]
+    assert list(detector.handleInputRows(("city",), [*entering, *leaving], None)) == []
+    assert detector.state.get() == ({"city": patterns.THRESHOLD}, 0)
 
 
 def test_it_makes_as_many_tuples_as_the_streams_say() -> None:

@@ -80,7 +80,8 @@ def maximal(tweets: Mapping[str, int]) -> set[str]:
 
 class Detector(StatefulProcessor):
     """Counts the patterns of a word. A row for each that is maximal from now on, or no longer; a
-    word's changes are numbered.
+    word's changes are numbered. The tweets of a batch are taken in the order of their times: all
+    that enter before all that leave would make the window longer by a batch.
     """
 
     def init(self, handle: Any) -> None:
@@ -90,7 +91,7 @@ class Detector(StatefulProcessor):
         known, changes = self.state.get() or ({}, 0)
         tweets = Counter[str](known)
         before = self._own(key[0], tweets)
-        for row in rows:
+        for row in sorted(rows, key=_in_time):
             if not self._counted(tweets, row["patterns"], row["step"]):
                 continue
             now = self._own(key[0], tweets)
@@ -120,6 +121,11 @@ class Detector(StatefulProcessor):
 
     def close(self) -> None:
         pass
+
+
+def _in_time(row: Any) -> tuple[int, int]:
+    """A tweet leaves before the next one enters."""
+    return row["ts"], row["step"]
 
 
 def _words(pattern: str) -> Pattern:
