@@ -74,16 +74,24 @@ def test_an_operator_has_no_more_threads_than_its_work_is_divided_into(
     logic: Logic, problem: str
 ) -> None:
     made = with_logic(logic)
-    with pytest.raises(Refused, match=problem):
-        slotwise.plan(made, 350.0, allocator="lsa", placer="sam")
     most = Operator("work", logic=logic).most_threads
     assert most is not None
-    for allocator in ("lsa", "mba"):
-        fits = slotwise.plan(made, 85.0 * most, allocator=allocator, placer="sam")
-        assert fits.threads["work"] == most
-    nearest = slotwise.plan(replace(made, scheduler=Scheduler()), 350.0)
+    fits = slotwise.plan(made, 85.0 * most, allocator="lsa", placer="sam")
+    assert fits.threads["work"] == most
+    with pytest.raises(Refused, match=problem):
+        slotwise.plan(made, 350.0, allocator="lsa", placer="sam", current=fits)
+    nearest = slotwise.plan(replace(made, scheduler=Scheduler()), 350.0, current=fits)
     assert nearest.threads["work"] <= most
     assert any(reason.startswith("operator 'work' needs ") for reason in nearest.reasons)
+
+
+def test_key_groups_do_not_bound_a_first_plan() -> None:
+    """They can still be set; partitions are those of the topic."""
+    keyed = with_logic(Logic(aggregate=(("by", "value"), ("n", "count(*)")), key_groups=3))
+    assert slotwise.plan(keyed, 350.0, allocator="lsa", placer="sam").threads["work"] == 4
+    read = with_logic(Logic(format="kafka", partitions=3))
+    with pytest.raises(Refused, match="its topic has 3 partitions"):
+        slotwise.plan(read, 350.0, allocator="lsa", placer="sam")
 
 
 def test_every_operator_has_a_reason() -> None:

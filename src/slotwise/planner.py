@@ -21,7 +21,6 @@ from slotwise.model import (
     Refused,
     Scheduler,
     SlotwiseError,
-    Topology,
     counted,
 )
 from slotwise.prediction import predict
@@ -68,10 +67,10 @@ class Request:
 
         The provisioner buys machines, unless the pipeline has a fixed cluster; when the placer
         cannot place, one slot is added and both repeat. Raises Refused with the step's reason,
-        and for an operator with more threads than it can have (`Operator.most_threads`).
+        and for an operator with more threads than it can have (`_check_threads`).
         See `Placing.thorough` for what else it takes.
         """
-        _check_threads(self.pipeline.topology, allocation)
+        _check_threads(self, allocation)
         pipeline = replace(
             self.pipeline, scheduler=replace(self.scheduler, provisioner=provisioner)
         )
@@ -160,12 +159,15 @@ def _allocation_reasons(allocation: Allocation) -> tuple[str, ...]:
     )
 
 
-def _check_threads(topology: Topology, allocation: Allocation) -> None:
+def _check_threads(request: Request, allocation: Allocation) -> None:
     """Raises Refused where an operator has more threads than parts that its work is divided into.
 
-    Here, where every plan is made, so that neither an allocator nor a controller can pass it.
+    Here, where every plan is made, so that neither an allocator nor a controller can pass it. Key
+    groups can still be set for a first plan; what runs has divided its state for good.
     """
-    for operator, entry in zip(topology.operators, allocation, strict=True):
+    for operator, entry in zip(request.pipeline.topology.operators, allocation, strict=True):
+        if operator.logic.is_keyed and request.current is None:
+            continue
         most = operator.most_threads
         if most is not None and entry.threads > most:
             raise Refused(_too_many_threads(allocation.algorithm, operator, entry.threads, most))

@@ -1,5 +1,5 @@
-"""Each paper's controller on a real cluster, while the load goes up and down: what it changes, that
-every id arrives once, and that counts are exact.
+"""Each controller on a real cluster, while the load goes up and down: what it changes, that every
+id arrives once, that counts are exact, and that its journal, decided again, says the same.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 
 from slotwise.adaptation import Adaptation, Rules, Step
+from slotwise.adaptation_journal import journaled
 from slotwise.controllers.base import Controller
 from slotwise.controllers.drs import Drs
+from slotwise.controllers.flink import Flink
 from slotwise.controllers.model_driven import ModelDriven
 from slotwise.controllers.p_deployer import PDeployer
+from slotwise.controllers.threshold import Threshold
 from slotwise.controllers.traffic import TrafficBased
 from slotwise.model import (
     Choice,
@@ -36,6 +39,8 @@ from slotwise.model import (
     ServiceRate,
 )
 from slotwise.planner import Request, plan_with
+from slotwise.recording import read_recording
+from slotwise.replay import replay
 from slotwise.spark.cluster import Machines
 from slotwise.spark.waiting import await_batch, await_tuples
 from tests.spark.conftest import MODEL
@@ -99,9 +104,13 @@ def adapting(
     with running(spark, first, folder, machines=elastic, schedule=schedule) as run:
         await_tuples(run)
         rules = Rules(period_s=2.0, warm_up_s=1.0)
-        yield Adaptation(run, controller, first.pipeline.goals, rules).steps(240.0)
+        loop = Adaptation(run, controller, first.pipeline.goals, rules)
+        yield journaled(loop, 240.0, folder / "decisions.jsonl")
         await_batch(run, timeout_s=120.0)
     check(folder)
+    again = list(replay(read_recording(folder / "decisions.jsonl"), controller))
+    assert again
+    assert all(each.is_same for each in again)
 
 
 @dataclass(frozen=True)
@@ -142,6 +151,24 @@ def test_model_driven(spark: SparkSession, elastic: Machines, tmp_path: Path) ->
         made = changes(steps)
         up = next(each for each in made if each.more > 0)
         assert "/s are outside the planned" in up.reason
+        assert next(each for each in made if each.more < 0).machines == 0
+
+
+def test_threshold(spark: SparkSession, elastic: Machines, tmp_path: Path) -> None:
+    with adapting(spark, elastic, tmp_path, Threshold(seconds=4)) as steps:
+        made = changes(steps)
+        up = next(each for each in made if each.more > 0)
+        assert (up.more, up.machines) == (1, 0)
+        assert "% busy for 4 s" in up.reason
+        assert next(each for each in made if each.more < 0).more == -1
+
+
+def test_flink(spark: SparkSession, elastic: Machines, tmp_path: Path) -> None:
+    flink = Flink(window_s=4, scale_down_s=6, catch_up_s=60)
+    with adapting(spark, elastic, tmp_path, flink, schedule=ONCE) as steps:
+        made = changes(steps)
+        up = next(each for each in made if each.more > 0)
+        assert "a can handle " in up.reason
         assert next(each for each in made if each.more < 0).machines == 0
 
 
