@@ -390,4 +390,4 @@ def _started(
         raise SlotwiseError(f"Spark refuses '{name}': {first_sentence(error)}") from None
     finally:
         context.setLocalProperty(READING_STAGES, "0")  # of other queries of this thread
-        context.setLocalProperty(LETTERS, None)
+        context.setLocalProperty(LETTERS, "")

@@ -118,10 +118,10 @@ def attempted(topology: Topology, position: int, made: Column) -> Column:
     return functions.call_function("attempt", made, functions.expr(f"to_json({letter}, {AS_JSON})"))
 
 
-def letters(topology: Topology) -> str | None:
-    """Where dead letters go, as DeadLetters.java takes it; None: nowhere."""
+def letters(topology: Topology) -> str:
+    """Where dead letters go, as DeadLetters.java takes it; empty: nowhere."""
     if topology.dead_letters is None:
-        return None
+        return ""
     return json.dumps(_output(dead_letters_of(topology.dead_letters), None))
 
 
