@@ -377,7 +377,7 @@ def _started(
     writing = writer(made, options.checkpoint, options.batch_seconds, options.output)
     context = spark.sparkContext
     context.setLocalProperty(READING_STAGES, str(of.reading_stages))
-    context.setLocalProperty(LETTERS, letters(of.layout.topology))
+    context.setLocalProperty(LETTERS, letters(of.layout.topology) or "")
     try:
         query: StreamingQuery = writing.queryName(name).start()
         return query
@@ -385,4 +385,4 @@ def _started(
         raise SlotwiseError(f"Spark refuses '{name}': {first_sentence(error)}") from None
     finally:
         context.setLocalProperty(READING_STAGES, "0")  # of other queries of this thread
-        context.setLocalProperty(LETTERS, None)
+        context.setLocalProperty(LETTERS, "")
