@@ -55,13 +55,13 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
     addWork(extensions);
     addThreadState(extensions);
     addCall(extensions, "record_place", RecordPlace.class, "next", LONG);
-    add(extensions, "meter_in", 1, 3, MeterIn::new);
+    add(extensions, "meter_in", 1, 4, MeterIn::new);
     add(extensions, "meter_batch", 4, 4, MeterBatch::new);
     add(extensions, "meter_out", 1, 3, Functions::meterOut);
     add(extensions, "meter_sent", 2, 3, MeterOut::sent);
     add(extensions, "meter_latency", 1, 1, given -> new Latency(given.get(0)));
     add(extensions, "window", 2, 4, Windows::of);
-    add(extensions, "attempt", 1, 3, Attempt::new);
+    add(extensions, "attempt", 1, 2, Attempt::new);
     return BoxedUnit.UNIT;
   }
 
