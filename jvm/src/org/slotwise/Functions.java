@@ -55,7 +55,7 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
     addWork(extensions);
     addThreadState(extensions);
     addCall(extensions, "record_place", RecordPlace.class, "next", LONG);
-    add(extensions, "meter_in", 1, 4, MeterIn::new);
+    add(extensions, "meter_in", 1, 3, MeterIn::new);
     add(extensions, "meter_batch", 4, 4, MeterBatch::new);
     add(extensions, "meter_out", 1, 3, Functions::meterOut);
     add(extensions, "meter_sent", 2, 3, MeterOut::sent);

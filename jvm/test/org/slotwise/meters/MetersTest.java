@@ -23,7 +23,6 @@ final class MetersTest {
         due,
         due + 1,
         due + 2,
-        3,
         0,
         Histogram.of(0, receivers),
         Histogram.EMPTY,
@@ -35,7 +34,6 @@ final class MetersTest {
     Report since = report(10, 0.75, 90, 3, 4, 5).minus(report(4, 0.25, 50, 1, 1));
     assert since.arrivals() == 6 && since.busySquared() == 0.5 && since.lastDueMicros() == 90;
     assert since.nextDueMicros() == 91 && since.position() == 92;
-    assert since.source() == 3;
     assert java.util.Arrays.equals(since.receivers().counts(), new long[] {2, 3, 5});
   }
 
