@@ -19,7 +19,6 @@ from pyspark.sql import SparkSession
 
 from slotwise.model import Grouping, Logic, Plan, SlotwiseError, Topology
 from slotwise.spark.metering import meters
-from slotwise.spark.metering.counters import counters
 from slotwise.spark.query.sources import OFFSET_BITS
 from slotwise.spark.run import Run
 from slotwise.spark.supervise import supervise
@@ -204,46 +203,6 @@ def test_a_topic_that_grows_is_read_whole_and_told(
             lambda: run.tick() or any("has 4 partitions now" in each for each in run.events),
             query=run.query,
         )
-
-
-def test_a_topic_that_grows_leaves_other_sources_theirs(
-    topics: Topics, broker: Broker, tmp_path: Path
-) -> None:
-    """What each has read is counted for it, though tasks of the later source have moved."""
-    more = broker.create(topics.spark, f"{topics.orders}-more", 2)
-    orders = topics.source(expr="struct(n)")
-    options = {**dict(orders.options), "subscribe": more}
-    later = Logic(format="kafka", options=tuple(options.items()), partitions=2)
-    of = topology("orders>k", "later>k", logic={"orders": orders, "later": later})
-
-    def send(topic: str, partition: int, records: int) -> None:
-        made = topics.spark.range(records).selectExpr(
-            """'{"n": 1}' AS value""", f"{partition} AS partition"
-        )
-        broker.send(made, topic)
-
-    def taken(run: Run) -> list[float]:
-        """Records of each source."""
-        run.tick()
-        counted = counters(run.watched, meters.snapshot(run.spark)).sums["arrivals"]
-        owners = run.plan.allocation.thread_operator
-        sources = (of.index[name] for name in ("orders", "later"))
-        return [float(counted[owners == source].sum()) for source in sources]
-
-    with running(topics.spark, planned(of, orders=2), tmp_path) as run:
-        for partition in range(PARTITIONS):
-            send(topics.orders, partition, 10)
-        send(more, 0, 5)
-        send(more, 1, 5)
-        wait_until(lambda: taken(run) == [30, 10], query=run.query)
-        broker.grow(topics.spark, topics.orders, PARTITIONS + 2)
-        send(topics.orders, PARTITIONS, 7)
-        send(topics.orders, PARTITIONS + 1, 7)
-        wait_until(lambda: taken(run) == [44, 10], query=run.query)
-        send(more, 0, 100)
-        send(more, 1, 100)
-        wait_until(lambda: taken(run) == [44, 210], query=run.query)
-        wait_until(lambda: run.tick() or run.observe(1.0).backlog == 0, query=run.query)
 
 
 def test_what_does_not_parse_and_what_fails_are_dead_letters(

@@ -15,9 +15,8 @@ from slotwise.model import Grouping, Logic
 from slotwise.spark.metering.counters import counters
 from slotwise.spark.metering.loads import Loads, Watched
 from slotwise.spark.metering.meters import MeterSnapshot, ThreadMeter
-from slotwise.spark.query.sources import OFFSET_BITS
 from tests.spark.plans import PASS
-from tests.spark.snapshots import START, meter, snapshot, watched
+from tests.spark.snapshots import meter, snapshot, watched
 
 
 def loads(of: Watched, first: MeterSnapshot, last: MeterSnapshot) -> Loads:
@@ -262,29 +261,3 @@ def test_one_input_causes_what_the_measured_selectivities_say() -> None:
     found = in_four_seconds(of, source, {"level": 1, "arrivals": 400, "emitted": 40})
     assert found.caused_by_one == pytest.approx([1, 1, 0.1, 0.2])
     assert found.caused(np.array([50.0, 0, 0, 0])) == pytest.approx([50, 50, 5, 10])
-
-
-def test_tasks_that_a_grown_topic_has_moved_count_for_their_source() -> None:
-    """`s` had 2 partitions and has 3: the task of `t` is the fourth of the level, not the third."""
-    servers = ("kafka.bootstrap.servers", "host:9092")
-    of = watched(
-        *("s>k", "t>k"),
-        logic={
-            "s": Logic(format="kafka", options=(servers, ("subscribe", "s")), partitions=2),
-            "t": Logic(format="kafka", options=(servers, ("subscribe", "t")), partitions=1),
-        },
-    )
-    s, t = (of.layout.topology.index[name] for name in ("s", "t"))
-    seen = snapshot(
-        [
-            meter(0, 0, source=s, position=7, arrivals=10),
-            meter(0, 1, source=s, position=1 << OFFSET_BITS | 7, arrivals=20),
-            meter(0, 2, source=t, position=7, arrivals=40),  # before
-            meter(0, 2, source=s, position=2 << OFFSET_BITS | 7, arrivals=80),
-            meter(0, 3, source=t, position=9, arrivals=160),
-            meter(0, 3, arrivals=0),  # has read nothing yet
-        ],
-        {"a": START},
-    )
-    arrivals = counters(of, seen).sums["arrivals"]
-    assert (arrivals[s], arrivals[t]) == (10 + 20 + 80, 40 + 160)

@@ -95,29 +95,20 @@ def test_positions_and_finished_batches_count_as_taken(tmp_path: Path) -> None:
     assert made.seen(query(p0=60, p1=50), (), START)[0].left == 40
     # Task 0 may read any partition; positions are of the last record, so the next one is to come.
     taken = (
-        meter(0, 0, source=0, position=at(1, 49)),
-        meter(0, 1, source=0, position=at(0, 97)),
+        meter(0, 0, position=at(1, 49)),
+        meter(0, 1, position=at(0, 97)),
         meter(1),
     )
     assert made.seen(query(p0=60, p1=20), taken, START)[0].left == 2
-
-
-def test_another_sources_positions_do_not_count(tmp_path: Path) -> None:
-    """Their topics have partitions and offsets as well."""
-    made = topics(ScriptedTopic({0: 100, 1: 50}, {0: 90, 1: 50}), tmp_path)
-    others = (meter(0, 0, source=1, position=at(0, 99)),)
-    assert made.seen(query(), others, START)[0].left == 10
 
 
 def test_what_is_left_is_not_known_before_it_is_known_where_a_partition_began(
     tmp_path: Path,
 ) -> None:
     made = topics(ScriptedTopic({0: 100, 1: 50}, {}), tmp_path)
-    first = (meter(0, 0, source=0, position=at(0, 99)),)
+    first = (meter(0, 0, position=at(0, 99)),)
     assert made.seen(query(), first, START)[0].left is None
-    assert (
-        made.seen(query(), (*first, meter(0, 1, source=0, position=at(1, 9))), START)[0].left == 40
-    )
+    assert made.seen(query(), (*first, meter(0, 1, position=at(1, 9))), START)[0].left == 40
 
 
 def test_a_topic_that_has_grown_is_told_once(tmp_path: Path) -> None:

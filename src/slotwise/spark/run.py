@@ -382,7 +382,7 @@ def _started(
     writing = writer(made, options.checkpoint, options.batch_seconds, options.output)
     context = spark.sparkContext
     context.setLocalProperty(READING_STAGES, str(of.reading_stages))
-    context.setLocalProperty(LETTERS, letters(of.layout.topology))
+    context.setLocalProperty(LETTERS, letters(of.layout.topology) or "")
     try:
         query: StreamingQuery = writing.queryName(name).start()
         return query

@@ -110,7 +110,7 @@ class Topics:
             if not topic.begun:  # Spark finds out, and writes it down, when the query runs
                 topic.begun = _of_topic(_first_offsets(self.checkpoint, number), topic.name)
             taken = {**topic.begun, **self._finished(query, source)}
-            for partition, offset in _positions(threads, source):
+            for partition, offset in _positions(threads, self.layout, source):
                 taken[partition] = max(offset, taken.get(partition, 0))
             known = all(partition in taken for partition in ends)
             left = sum(max(end - taken.get(p, end), 0) for p, end in ends.items())
@@ -282,10 +282,16 @@ def _by_partition(offsets: Any) -> dict[int, int]:
     return {key.partition(): offsets.get(key).offset() for key in offsets.keySet()}
 
 
-def _positions(threads: tuple[ThreadMeter, ...], source: int) -> list[tuple[int, int]]:
+def _positions(
+    threads: tuple[ThreadMeter, ...], layout: Layout, source: int
+) -> list[tuple[int, int]]:
     """(partition, the offset after the last record taken in) of the source's tasks."""
+    first = layout.first_partition[source]
+    own = range(first, first + layout.tasks[source])
     positions = (
-        meter.position for meter in threads if meter.source == source and meter.position is not None
+        meter.position
+        for meter in threads
+        if meter.level == 0 and meter.partition in own and meter.position is not None
     )
     return [(at >> OFFSET_BITS, (at & (2**OFFSET_BITS - 1)) + 1) for at in positions]
 

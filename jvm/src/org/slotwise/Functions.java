@@ -61,7 +61,7 @@ public final class Functions implements Function1<SparkSessionExtensions, BoxedU
     add(extensions, "meter_sent", 2, 3, MeterOut::sent);
     add(extensions, "meter_latency", 1, 1, given -> new Latency(given.get(0)));
     add(extensions, "window", 2, 4, Windows::of);
-    add(extensions, "attempt", 1, 3, Attempt::new);
+    add(extensions, "attempt", 1, 2, Attempt::new);
     return BoxedUnit.UNIT;
   }
 

@@ -16,11 +16,9 @@ from slotwise.spark.metering.meters import (
     TopicState,
     latencies_of,
 )
-from slotwise.spark.query.sources import OFFSET_BITS
 
 if TYPE_CHECKING:
     from slotwise.spark.metering.loads import Watched
-    from slotwise.spark.query.levels import Layout
 
 Floats = NDArray[np.float64]
 
@@ -75,23 +73,9 @@ def numbered(watched: Watched, snapshot: MeterSnapshot) -> Iterator[tuple[int, T
     """
     layout = watched.layout
     for meter in snapshot.threads:
-        if meter.query == watched.query and (task := _task(layout, meter)) is not None:
+        if meter.query == watched.query and meter.partition < layout.partitions[meter.level]:
+            task = layout.partition_task[meter.level][meter.partition]
             yield int(layout.task_thread[task]), meter
-
-
-def _task(layout: Layout, meter: ThreadMeter) -> int | None:
-    """Which task a meter counts for; None: not known. A topic that has grown has more tasks than
-    its source, and they move those of later sources: these count by the partition of their topic.
-    """
-    if meter.source is not None and meter.position is not None:
-        own = meter.partition - layout.first_partition[meter.source]
-        tasks = layout.tasks[meter.source]
-        if not 0 <= own < tasks:
-            own = (meter.position >> OFFSET_BITS) % tasks
-        return layout.first_task[meter.source] + own
-    if meter.partition >= layout.partitions[meter.level]:
-        return None
-    return layout.partition_task[meter.level][meter.partition]
 
 
 def counters(watched: Watched, snapshot: MeterSnapshot) -> Counters:

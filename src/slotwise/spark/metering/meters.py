@@ -4,8 +4,7 @@ SQL functions that count, in any query of a session made by `cluster.session`:
 
 - `meter_in(x)` is x, of any type, and counts one arrival at the thread that evaluates it;
   `meter_in(x, ts)` also counts how long ago ts was, in µs since the epoch.
-- `meter_in(x, ts, position, source)` also remembers two numbers: where in its topic a record is,
-  and which operator of the topology has read it.
+- `meter_in(x, ts, position)` also remembers the position, a number: where in its topic a record is.
 - `meter_batch(x, records, nanos, age_us)` is x and counts that many arrivals, that busy time and
   that age, all records together: for operators that are timed elsewhere. It counts nothing if
   `records` is NULL.
@@ -87,8 +86,6 @@ class ThreadMeter:
     position: int | None = None
     """Of a source with a topic: where in it the last record was; see `query.sources`. None: not
     known."""
-    source: int | None = None
-    """Likewise, the position of that source in the topology."""
     failures: int
     """Records on which `attempt` failed."""
     executor: str
@@ -231,7 +228,6 @@ def _thread(report: dict[str, Any]) -> ThreadMeter:
         last_due=_moment(report["lastDueMicros"]),
         next_due=_moment(report["nextDueMicros"]),
         position=None if report["position"] < 0 else report["position"],
-        source=None if report["source"] < 0 else report["source"],
         failures=report["failures"],
         executor=report["executor"],
         first_bucket=report["latencies"]["first"],

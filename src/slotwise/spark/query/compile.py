@@ -149,8 +149,7 @@ class _Building:
         # At level 0 the id of a record of Kafka's is still its position in the topic.
         is_topic = self.topology.operators[operator].logic.format == KAFKA
         is_topic &= is_read(self.topology.operators[operator])
-        position = f", id, {operator}" if is_topic else ""
-        taken = f"meter_in({record}, ts{position})" if metered else record
+        taken = f"meter_in({record}, ts{', id' if is_topic else ''})" if metered else record
         return self._add(
             frame, f"_in{operator}", f"CASE WHEN _operator = {operator} THEN {taken} END"
         )

@@ -16,8 +16,7 @@ import org.slotwise.placement.QueryStage;
 
 /**
  * The driver's sums of all reports, per query, level and partition: over all batches, and for the
- * last {@value #KEPT_BATCHES} of them each. A partition of level 0 may become another source's, when
- * the topic of one before it grows: sums are also by source.
+ * last {@value #KEPT_BATCHES} of them each.
  *
  * <p>Sums go on over batches and restarts of a query, until it is told to {@link #forget} them. An
  * executor that dies takes what it counted since its last report with it: a second at most.
@@ -43,7 +42,6 @@ public final class MeterBoard {
     public long lastDueMicros;
     public long nextDueMicros;
     public long position = -1;
-    public int source = -1;
     public long failures;
     public Histogram receivers = Histogram.EMPTY;
     public Histogram latencies = Histogram.EMPTY;
@@ -65,7 +63,6 @@ public final class MeterBoard {
       lastDueMicros = task.lastDueMicros() > 0 ? task.lastDueMicros() : lastDueMicros;
       nextDueMicros = task.nextDueMicros() > 0 ? task.nextDueMicros() : nextDueMicros;
       position = task.position() >= 0 ? task.position() : position;
-      source = task.source();
       failures += task.failures();
       executor = ranAt;
       receivers = receivers.plus(task.receivers());
@@ -151,9 +148,7 @@ public final class MeterBoard {
   }
 
   private void add(Report task, QueryStage stage, String executor) {
-    String key =
-        String.format(
-            "%s %04d %06d %d", task.query(), stage.level(), task.partition(), task.source());
+    String key = String.format("%s %04d %06d", task.query(), stage.level(), task.partition());
     threads.computeIfAbsent(key, unused -> new ThreadSum()).add(task, stage, executor);
     addToBatch(key, task, stage, executor);
   }

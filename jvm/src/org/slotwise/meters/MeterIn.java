@@ -15,13 +15,11 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * {@code meter_in(x)}: x, and one arrival counted. {@code meter_in(x, ts)}: also how long ago ts
- * (µs since the epoch) was. {@code meter_in(x, ts, position, source)}: also which source has read it,
- * and where in its topic it is.
+ * (µs since the epoch) was. {@code meter_in(x, ts, position)}: also where in its topic the record is.
  */
 public final class MeterIn extends OncePerRecord implements ImplicitCastInputTypes {
   private static final List<AbstractDataType> TYPES =
-      List.of(
-          AnyDataType$.MODULE$, DataTypes.LongType, DataTypes.LongType, DataTypes.IntegerType);
+      List.of(AnyDataType$.MODULE$, DataTypes.LongType, DataTypes.LongType);
 
   private final boolean hasDue;
   private final boolean hasPosition;
@@ -39,7 +37,7 @@ public final class MeterIn extends OncePerRecord implements ImplicitCastInputTyp
 
   @Override
   public Seq<AbstractDataType> inputTypes() {
-    return CollectionConverters.asScala(TYPES.subList(0, hasPosition ? 4 : hasDue ? 2 : 1)).toSeq();
+    return CollectionConverters.asScala(TYPES.subList(0, hasPosition ? 3 : hasDue ? 2 : 1)).toSeq();
   }
 
   /** So that a test for null is never folded, and this is evaluated for the test's sake. */
@@ -53,8 +51,7 @@ public final class MeterIn extends OncePerRecord implements ImplicitCastInputTyp
     Object value = child(0).eval(row);
     TaskMeter meter = TaskMeter.current();
     if (meter != null && hasPosition) {
-      meter.arrived(
-          (Long) child(1).eval(row), (Long) child(2).eval(row), (Integer) child(3).eval(row));
+      meter.arrived((Long) child(1).eval(row), (Long) child(2).eval(row));
     } else if (meter != null && hasDue) {
       meter.arrived((Long) child(1).eval(row));
     } else if (meter != null) {
@@ -77,13 +74,10 @@ public final class MeterIn extends OncePerRecord implements ImplicitCastInputTyp
           value.code().$plus(due.code()).$plus(call), value.isNull(), value.value());
     }
     ExprCode position = child(2).genCode(context);
-    ExprCode source = child(3).genCode(context);
     Block call =
-        calling(
-            context,
-            String.format("arrived(%s, %s, %s)", due.value(), position.value(), source.value()));
+        calling(context, String.format("arrived(%s, %s)", due.value(), position.value()));
     return new ExprCode(
-        value.code().$plus(due.code()).$plus(position.code()).$plus(source.code()).$plus(call),
+        value.code().$plus(due.code()).$plus(position.code()).$plus(call),
         value.isNull(),
         value.value());
   }

@@ -8,9 +8,8 @@ import java.io.Serializable;
  * <p>{@code timed} is the number of arrivals that {@code busySquared} (s²) stands for. {@code
  * lastDueMicros} is when the last timed record was due, 0 if there was none. {@code nextDueMicros} is
  * when the next record of a source is due, MAX_VALUE if there is none, 0 if that is not known. {@code
- * position} is where in its topic the last record was, and {@code source} which source has read it,
- * -1 if there was none. {@code receivers} has how many tuples went to each thread. The last report of
- * a task that failed has the {@code error}.
+ * position} is where in its topic the last record was, -1 if there was none. {@code receivers} has how many tuples went to each thread. The last report of a task that failed has the
+ * {@code error}.
  */
 record Report(
     String query,
@@ -26,7 +25,6 @@ record Report(
     long lastDueMicros,
     long nextDueMicros,
     long position,
-    int source,
     long failures,
     Histogram receivers,
     Histogram latencies,
@@ -48,7 +46,6 @@ record Report(
         0,
         0,
         0,
-        -1,
         -1,
         0,
         Histogram.EMPTY,
@@ -72,7 +69,6 @@ record Report(
         lastDueMicros,
         nextDueMicros,
         position,
-        source,
         failures - before.failures,
         receivers.minus(before.receivers),
         latencies.minus(before.latencies),

@@ -43,7 +43,6 @@ public final class TaskMeter {
   private final AtomicLong lastDueMicros = new AtomicLong();
   private final AtomicLong nextDueMicros = new AtomicLong();
   private final AtomicLong position = new AtomicLong(-1);
-  private volatile int source = -1;
   private final AtomicLong failures = new AtomicLong();
   private final Sample receivers = new Sample();
   private final Sample latencies = new Sample();
@@ -129,13 +128,10 @@ public final class TaskMeter {
     }
   }
 
-  /** As {@link #arrived(long)}, of a record that is at this position of the topic of a source. */
-  public void arrived(long dueMicros, long at, int of) {
+  /** As {@link #arrived(long)}, of a record that is at this position of its topic. */
+  public void arrived(long dueMicros, long at) {
     arrived(dueMicros);
     position.lazySet(at);
-    if (source != of) {
-      source = of;
-    }
   }
 
   /**
@@ -249,7 +245,6 @@ public final class TaskMeter {
             lastDueMicros.get(),
             nextDueMicros.get(),
             position.get(),
-            source,
             failures.get(),
             Histogram.of(0, receivers.counts()),
             Histogram.of(0, latencies.counts()),
