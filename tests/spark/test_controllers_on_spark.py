@@ -20,6 +20,7 @@ from slotwise.adaptation_journal import journaled
 from slotwise.controllers.base import Controller
 from slotwise.controllers.drs import Drs
 from slotwise.controllers.flink import Flink
+from slotwise.controllers.look_ahead import LookAhead
 from slotwise.controllers.model_driven import ModelDriven
 from slotwise.controllers.p_deployer import PDeployer
 from slotwise.controllers.threshold import Threshold
@@ -170,6 +171,14 @@ def test_flink(spark: SparkSession, elastic: Machines, tmp_path: Path) -> None:
         up = next(each for each in made if each.more > 0)
         assert "a can handle " in up.reason
         assert next(each for each in made if each.more < 0).machines == 0
+
+
+def test_look_ahead(spark: SparkSession, elastic: Machines, tmp_path: Path) -> None:
+    """It goes up. It gives back after minutes of quiet, which simulated days have."""
+    controller, goals = LookAhead(horizon_s=60.0, lead_s=4.0), Goals(latency_p99_ms=1500.0)
+    with adapting(spark, elastic, tmp_path, controller, goals, MORE, ONCE) as steps:
+        up = next(each for each in changes(steps) if each.more > 0)
+        assert "expected p99 " in up.reason
 
 
 def test_p_deployer(spark: SparkSession, elastic: Machines, tmp_path: Path) -> None:
