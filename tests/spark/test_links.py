@@ -160,7 +160,8 @@ def test_what_comes_to_a_link_must_be_as_its_schema_says(
 ) -> None:
     back = link(spark, broker, "other-fields", "n BIGINT, round INT")
     sentence = (
-        "operator 'again': it receives struct<n:bigint,rounds:int>, and its schema is struct<"
+        "operator 'half': it receives struct<n:bigint,rounds:int> from 'numbers' but "
+        "struct<n:bigint,round:int> from 'again'"
     )
     with (
         pytest.raises(SlotwiseError, match=re.escape(sentence)),

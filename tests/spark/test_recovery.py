@@ -92,9 +92,9 @@ def test_a_checkpoint_of_another_topology_is_refused(spark: SparkSession, tmp_pa
 
 @contextmanager
 def small_disk(at: Path) -> Iterator[None]:
-    """A disk of 96 kB."""
+    """A disk of 160 kB."""
     at.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=96k", "small", str(at)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=160k", "small", str(at)]
     if subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("a small disk may not be mounted here")
     try:

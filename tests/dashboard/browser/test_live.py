@@ -35,7 +35,7 @@ def count(live: LiveRun) -> int:
 
 
 def current(page: Page) -> dict[tuple[str, int], str]:
-    document = page.evaluate("fetch('api/runs/1').then((answer) => answer.json())")
+    document = page.evaluate("fetch('api/runs/last').then((answer) => answer.json())")
     return planned(document["plans"][str(document["plan"])])
 
 
