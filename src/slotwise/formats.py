@@ -134,6 +134,16 @@ def is_read(operator: Operator) -> bool:
     return operator.kind == "source" or is_link(operator)
 
 
+def parses_messages(operator: Operator) -> bool:
+    """It is sent messages as a topic has them, and parses them. Experiments of profilers have such
+    operators (profilers/case.py); a spec cannot, see `check`.
+    """
+    logic = operator.logic
+    is_typed = logic.java is not None or bool(logic.stateful)
+    is_plain = operator.kind == "operator" and logic.format is None and not is_typed
+    return is_plain and logic.schema is not None
+
+
 def topic_of(operator: Operator) -> str:
     """The topic of an operator whose format is kafka."""
     return completed_options(operator)["subscribe" if operator.kind == "source" else "topic"]

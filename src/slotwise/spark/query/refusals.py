@@ -168,7 +168,8 @@ def _check_operator(operator: Operator, function: Function | None) -> None:
         )
     if logic.flat and given not in (["expr"], ["python"], ["java"]):
         raise SlotwiseError(f"operator '{name}' is flat but has no expr that returns an array")
-    formats.check(operator)
+    if not formats.parses_messages(operator):
+        formats.check(operator)
     on_batches = function is not None and function.on_batches
     if logic.on_error == "skip" and (logic.is_keyed or on_batches):
         what = "a Python function on batches" if on_batches else _kind(operator)

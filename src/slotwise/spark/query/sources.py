@@ -26,7 +26,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions
 from pyspark.sql.types import DataType, StructType
 
-from slotwise.formats import KAFKA, completed_options, is_link, topic_of
+from slotwise.formats import KAFKA, completed_options, is_link, parses_messages, topic_of
 from slotwise.model import Operator, Schedule, SlotwiseError, Topology
 from slotwise.paced import data_set, pace_of
 from slotwise.spark.query import generated
@@ -86,13 +86,13 @@ def opened(topology: Topology, position: int, frame: DataFrame) -> DataFrame:
     """
     operator = topology.operators[position]
     own, logic = f"_in{position}", operator.logic
-    if logic.schema is None or not (logic.format == KAFKA or _is_sent_messages(operator)):
+    if logic.schema is None or not (logic.format == KAFKA or parses_messages(operator)):
         return frame
     parsed = f"{own}_parsed"
     frame = frame.withColumn(parsed, _parse(topology, position))
     found = frame.schema[parsed].dataType
     assert isinstance(found, StructType)
-    given = {} if _is_sent_messages(operator) else dict(_given(operator, found, f"{parsed}."))
+    given = {} if parses_messages(operator) else dict(_given(operator, found, f"{parsed}."))
     if is_link(operator):
         given = {name: f"coalesce({own}.{PASSED}.{name}, {name})" for name in RESERVED}
     columns = {
@@ -103,13 +103,6 @@ def opened(topology: Topology, position: int, frame: DataFrame) -> DataFrame:
     )
     columns[own] = functions.expr(f"IF({parsed} IS NULL, NULL, named_struct({kept}))")
     return frame.withColumns(columns).drop(parsed)
-
-
-def _is_sent_messages(operator: Operator) -> bool:
-    """It parses what else comes from a topic, with ids and times of its own; profilers/case.py."""
-    logic = operator.logic
-    is_typed = logic.java is not None or bool(logic.stateful)
-    return operator.kind == "operator" and logic.format is None and not is_typed
 
 
 def _parse(topology: Topology, position: int) -> Column:
