@@ -29,13 +29,12 @@ from slotwise.model import (
     Refusal,
     Refused,
     Topology,
-    Verdict,
-    counted,
     missed,
 )
 from slotwise.model.limits import LARGEST, check_range
 from slotwise.placers.partition import Partition
 from slotwise.planner import Request
+from slotwise.ranking import described, distance, in_short, is_met, is_promising, latency_ms, pair
 
 MARGINS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 """Times the rate that just leaves the headroom: more threads make up for unequal slots, keys of
@@ -202,13 +201,13 @@ class _Search:
                 continue
             if self.quick and self._is_vain(item.allocation):
                 continue
-            found = [plan for plan in self._placed(item) if _promising(plan, latencies)]
+            found = [plan for plan in self._placed(item) if is_promising(plan, latencies)]
             if not found:
                 self._in_vain[_kind(item.allocation)] = item.allocation.slots
             for plan in found:
-                if _in_short(plan) not in known:
-                    known.add(_in_short(plan))
-                    then = (_latency_ms(plan), float(plan.slots))
+                if in_short(plan) not in known:
+                    known.add(in_short(plan))
+                    then = (latency_ms(plan), float(plan.slots))
                     push((plan.cost_per_hour, 1, *(then[::-1] if self.quick else then)), plan)
 
     def _is_vain(self, allocation: Allocation) -> bool:
@@ -226,7 +225,7 @@ class _Search:
                     break
         if not self.plans:
             raise Refused(self.refusals[0])
-        best = min(self.plans, key=_distance)
+        best = min(self.plans, key=distance)
         return best if best.simulated is not None else confirmed(best)
 
     @property
@@ -245,11 +244,11 @@ class _Search:
             f"{report}: {plan.allocation.algorithm} + {plan.placement.algorithm}, "
             f"sized for {margin:.2f} times the rate"
         )
-        others = sorted((each for each in self.plans if _pair(each) != _pair(plan)), key=_distance)
+        others = sorted((each for each in self.plans if pair(each) != pair(plan)), key=distance)
         seen: dict[tuple[str, str], Plan] = {}
         for other in others:
-            seen.setdefault(_pair(other), other)
-        runners_up = [_described(other) for other in list(seen.values())[:RUNNERS_UP]]
+            seen.setdefault(pair(other), other)
+        runners_up = [described(other) for other in list(seen.values())[:RUNNERS_UP]]
         return replace(plan, reasons=(chosen, *helps, *runners_up, *plan.reasons))
 
     def _sizings(self, margins: tuple[float, ...]) -> Iterator[_Sizing]:
@@ -344,10 +343,10 @@ class _Search:
         """Whether simulations confirm the goals; it then has its place at the end of `plans`."""
         self.plans = [*(each for each in self.plans if each is not plan), confirmed(plan)]
         verdicts = self.plans[-1].judged()
-        if all(_is_met(verdict, SURE) for verdict in verdicts):
+        if all(is_met(verdict, SURE) for verdict in verdicts):
             return True
-        return all(map(_is_met, verdicts)) and all(
-            _is_met(verdict) for seed in OTHER_SEEDS for verdict in confirmed(plan, seed).judged()
+        return all(map(is_met, verdicts)) and all(
+            is_met(verdict) for seed in OTHER_SEEDS for verdict in confirmed(plan, seed).judged()
         )
 
 
@@ -356,71 +355,3 @@ def _kind(allocation: Allocation) -> tuple[int, ...]:
     if allocation.total_threads > LARGE:
         return ()
     return tuple(entry.threads for entry in allocation)
-
-
-def _promising(plan: Plan, latencies: float) -> bool:
-    """By the prediction: latencies are estimates, all other goals must be met."""
-    return all(
-        verdict.outcome != "missed" or (_is_latency(verdict) and verdict.excess < latencies - 1)
-        for verdict in plan.judged()
-    )
-
-
-def _is_met(verdict: Verdict, part: float = 1.0) -> bool:
-    """Latencies within that part of their goals: there is no tolerance for a promise."""
-    if _is_latency(verdict) and verdict.seen is not None:
-        return verdict.outcome == "met" and verdict.seen <= part * verdict.wanted
-    return verdict.outcome == "met"
-
-
-def _is_latency(verdict: Verdict) -> bool:
-    return verdict.goal.endswith("_ms")
-
-
-def _in_short(plan: Plan) -> tuple[object, ...]:
-    """Equal for plans that differ in the names of slots only: one of them is simulated."""
-    predicted = plan.predicted
-    assert predicted is not None
-    figures = (
-        plan.cost_per_hour,
-        predicted.latency_ms,
-        predicted.latency_p99_ms,
-        predicted.busiest,
-        predicted.inter_slot_traffic,
-    )
-    # Sums over slots in another order differ in the last digits.
-    return plan.placement.threads, *(f"{figure:.9g}" for figure in figures if figure is not None)
-
-
-def _latency_ms(plan: Plan) -> float:
-    assert plan.predicted is not None
-    latency_ms = plan.predicted.latency_ms
-    return math.inf if latency_ms is None else latency_ms
-
-
-def _distance(plan: Plan) -> tuple[float, ...]:
-    """How far a plan is from its goals, then the order of preference: cost, latency, slots."""
-    verdicts = plan.judged()
-    worst = max((verdict.excess for verdict in verdicts), default=0.0)
-    return (
-        len(missed(verdicts)),
-        max(worst, 0.0),
-        plan.cost_per_hour,
-        _latency_ms(plan),
-        plan.slots,
-    )
-
-
-def _pair(plan: Plan) -> tuple[str, str]:
-    return plan.allocation.algorithm, plan.placement.algorithm
-
-
-def _described(plan: Plan) -> str:
-    predicted = plan.predicted
-    assert predicted is not None
-    problems = "".join(f"; {verdict.reason}" for verdict in missed(plan.judged()))
-    return (
-        f"runner-up {plan.allocation.algorithm} + {plan.placement.algorithm}: "
-        f"{counted(plan.slots, 'slot')}, {plan.cost_per_hour:.2f} per hour, "
-        f"{predicted.capacity:,.1f}/s, latency {predicted.latency_text}{problems}"
-    )
