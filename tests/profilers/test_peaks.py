@@ -169,6 +169,8 @@ def test_a_rate_is_stable_while_the_latency_grows_slowly() -> None:
 def test_where_nothing_comes_out_a_rate_is_stable_if_the_run_keeps_pace() -> None:
     assert Staircase().is_stable(replace(trial(), latency_slope=None))
     assert not Staircase().is_stable(replace(trial(stable=False), latency_slope=None))
+    behind = replace(trial(), latency_slope=None, offered_rate=60.0, rate=49.7)
+    assert not Staircase().is_stable(behind)
 
 
 class Stairs:

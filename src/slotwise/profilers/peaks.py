@@ -36,6 +36,8 @@ OVER = 1.5
 small heap where they are many."""
 MORE = 1.2
 """So many times what was confirmed, at least."""
+IN_PACE = 0.9
+"""Of what is offered, an operator that keeps pace handles this part at least."""
 FULL = 0.95
 """A slot of whose quota this part is in use is full."""
 PROBE_RATE, PROBE_TIMES = 5.0, Times(1.0, 3.0)
@@ -192,9 +194,9 @@ class Staircase:
         return tried
 
     def is_stable(self, seen: Trial) -> bool:
-        """Where nothing came out, there is no latency: whether the run kept pace."""
+        """Where nothing came out, or too little for a slope: whether the operator kept pace."""
         if seen.latency_slope is None:
-            return seen.stable
+            return seen.stable and seen.rate >= IN_PACE * (seen.offered_rate or 0.0)
         return seen.latency_slope <= self.steepest
 
     def _remark(self, highest: Trial) -> str:
