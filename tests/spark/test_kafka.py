@@ -330,7 +330,7 @@ def in_files(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
 
 
-def test_a_topic_in_micro_batches(topics: Topics, tmp_path: Path) -> None:
+def large_in_micro_batches(topics: Topics) -> Plan:
     of = topology(
         *("orders>choose", "choose>large"),
         logic={
@@ -339,7 +339,11 @@ def test_a_topic_in_micro_batches(topics: Topics, tmp_path: Path) -> None:
             "large": topics.sink(topics.large),
         },
     )
-    made = plan(of, {"orders": 2, "choose": 2}, on=MODEL, rate=100, engine="micro-batch")
+    return plan(of, {"orders": 2, "choose": 2}, on=MODEL, rate=100, engine="micro-batch")
+
+
+def test_a_topic_in_micro_batches(topics: Topics, tmp_path: Path) -> None:
+    made = large_in_micro_batches(topics)
     topics.send(300)
     with running(topics.spark, made, tmp_path) as run:
         await_tuples(run)
@@ -352,15 +356,7 @@ def test_a_topic_in_micro_batches(topics: Topics, tmp_path: Path) -> None:
 
 
 def test_an_empty_topic_in_micro_batches(topics: Topics, tmp_path: Path) -> None:
-    of = topology(
-        *("orders>choose", "choose>large"),
-        logic={
-            "orders": topics.source(),
-            "choose": Logic(expr=f"IF(amount > {LARGE}, struct(n, country), NULL)"),
-            "large": topics.sink(topics.large),
-        },
-    )
-    made = plan(of, {"orders": 2, "choose": 2}, on=MODEL, rate=100, engine="micro-batch")
+    made = large_in_micro_batches(topics)
     with running(topics.spark, made, tmp_path) as run:
         await_tuples(run)  # there are none: it is idle
         topics.send(300)
